@@ -56,6 +56,7 @@ const THREE_THREADS = pathsOf([
   "trading/order-life",
   "trading/quotes",
   "trading/quotes-races",
+  "trading/restarts",
   "trading/timestamps",
   "wallet/wallet.property",
   "websocket/channels",

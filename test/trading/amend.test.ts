@@ -1,17 +1,18 @@
 /**
- * Amends: what they change and what they leave, who is filled first afterwards (over restarts too), what they cost to the
- * last micro-USDC and share, and races with fills, in which money never goes negative and every hold ends.
+ * Amends: what they change and what they leave, who is filled first afterwards (over restarts: restarts.test.ts), what
+ * they cost to the last micro-USDC and share, and races with fills, where money never goes negative and every hold ends.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import type { Client, OrderJson } from "../support/client.ts";
+import { asOperator, OPERATORS, take } from "../support/markets.ts";
 import { Random } from "../support/random.ts";
 import { feeOn, notional, rebateOn } from "../support/reference.ts";
 import {
-  alone, amend, BUY, books, cancelAll, expectAccounted, expectRefused, patch, post, putQuotes, quote, type ResultJson, restartWith,
-  SELL, terms,
+  amend, BUY, books, cancelAll, expectAccounted, expectRefused, idsOf, patch, post, putQuotes, quote, type ResultJson, SELL, terms,
 } from "../support/trading.ts"; // biome-ignore format: one list
 import { type TestMarket, USDC, World } from "../support/world.ts";
+import { amendedQueue, EXPECTED_QUEUE, fillOrder } from "./amend-queue.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -21,6 +22,7 @@ beforeAll(async () => {
   world = await World.start({
     users: 90,
     named: {
+      ...OPERATORS,
       "up-exact": exactly(7.5 * USDC),
       "up-short": exactly(7.5 * USDC - 1),
       "down-exact": exactly(7 * USDC),
@@ -223,43 +225,11 @@ describe("an amend", () => {
   });
 });
 
-/** Bids at one price by four users, then amends that leave the queue as EXPECTED_QUEUE says. */
-async function queue(market: TestMarket, users: readonly Client[]): Promise<OrderJson[]> {
-  const orders: OrderJson[] = [];
-  for (const user of users) orders.push(await user.place(terms(market, 0, BUY, 5_000, 3)));
-  // The first loses its place by more, the second keeps it with less, the third loses it there and back.
-  await amend(users[0]!, orders[0]!.id, { quantity: 4 });
-  await amend(users[1]!, orders[1]!.id, { quantity: 2 });
-  await amend(users[2]!, orders[2]!.id, { price: 4_000 });
-  await amend(users[2]!, orders[2]!.id, { price: 5_000 });
-  await amend(users[3]!, orders[3]!.id, { price: 5_000, quantity: 3 });
-  return orders;
-}
-
-/** Sells one share at a time into those bids until all are filled; answers whose each was, by place among `users`. */
-async function served(on: World, market: TestMarket, seller: Client, users: readonly Client[], ids: readonly number[]) {
-  const order: number[] = [];
-  const filled = users.map(() => 0);
-  const total = 4 + 2 + 3 + 3;
-  await on.split(seller, market, total);
-  for (let n = 0; n < total; n++) {
-    await seller.place(terms(market, 0, SELL, 5_000, 1, { time_in_force: "ioc" }));
-    for (const [i, user] of users.entries()) {
-      const now = (await user.order(ids[i]!)).filled;
-      if (now > filled[i]!) order.push(i);
-      filled[i] = now;
-    }
-  }
-  return order;
-}
-const EXPECTED_QUEUE = [1, 1, 3, 3, 3, 0, 0, 0, 0, 2, 2, 2];
-
 describe("time priority", () => {
   test("stays with the same price and no larger a quantity, else it is lost", async () => {
     const [market, users] = [world.market(), [world.user(), world.user(), world.user(), world.user()]];
-    const orders = await queue(market, users);
-    const ids = orders.map(({ id }) => id);
-    expect(await served(world, market, world.user(), users, ids)).toEqual(EXPECTED_QUEUE);
+    const ids = idsOf(await amendedQueue(market, users));
+    expect(await fillOrder(world, market, world.user(), users, ids)).toEqual(EXPECTED_QUEUE);
   });
 
   test("is the same for sells", async () => {
@@ -282,29 +252,6 @@ describe("time priority", () => {
     }
     expect(firstServed).toEqual([1, 2, 2, 2, 0, 0, 0, 0]);
   });
-
-  for (const end of ["stop", "kill"] as const) {
-    test(`after a restart (${end}) it is as it was before`, async () => {
-      await alone({ users: 5, markets: [2, 2] }, async (own) => {
-        const market = own.market();
-        const names = ["user0", "user1", "user2", "user3"];
-        const before = names.map((name) => own.client(name));
-        const orders = await queue(market, before);
-        await own.server[end]();
-        own.server = await own.server.restart();
-        const users = names.map((name) => own.client(name));
-        for (const [i, { id }] of orders.entries()) {
-          const { quantity, price, status } = await users[i]!.order(id);
-          expect([quantity, price, status]).toEqual([[4, 2, 3, 3][i], 5_000, "open"]);
-        }
-        // One that is amended after the restart goes behind those of before it.
-        const ids = orders.map(({ id }) => id);
-        await amend(users[2]!, ids[2]!, { price: 5_001 });
-        await amend(users[2]!, ids[2]!, { price: 5_000 });
-        expect(await served(own, market, own.client("user4"), users, ids)).toEqual(EXPECTED_QUEUE);
-      });
-    });
-  }
 });
 
 describe("funds", () => {
@@ -515,37 +462,35 @@ describe("races with fills", () => {
 });
 
 test("in a halted market only what keeps its place can be amended, canceled and taken back", async () => {
-  await alone({ users: 1, markets: [2] }, async (own) => {
-    const market = own.market();
-    const before = own.user();
-    const body = terms(market, 0, BUY, 5_000, 10, { client_order_id: "before" });
-    const placed = await before.place(body);
-    const { id } = placed;
-    const [standing] = await quote(before, market, [[0, BUY, 4_000, 3]]);
-    await restartWith(own, "UPDATE markets SET status = 2 WHERE id = ?", market.id);
-    const user = own.client("user0");
-    await expectRefused(post(user, terms(market, 0, BUY, 5_000, 1)), 422, 42203);
-    expect((await post(user, body)).data).toEqual(placed);
-    for (const change of [{ price: 5_001 }, { price: 4_999 }, { quantity: 11 }, { price: 4_999, quantity: 5 }]) {
-      await expectRefused(patch(user, id, change), 422, 42203);
-    }
-    await amend(user, id, { quantity: 10 });
-    await amend(user, id, { price: 5_000, quantity: 6 });
-    expect(await user.order(id)).toMatchObject({ status: "open", price: 5_000, quantity: 6, remaining: 6 });
-    for (const quotes of [
-      [[0, BUY, 4_001, 3]],
-      [
-        [0, BUY, 4_000, 3],
-        [1, BUY, 1, 1],
-      ],
-    ] as const) {
-      await expectRefused(putQuotes(user, market, quotes), 422, 42203);
-    }
-    expect(await user.order(standing!.id)).toMatchObject({ status: "open", remaining: 3 });
-    expect((await quote(user, market, [[0, BUY, 4_000, 3]]))[0]!.id).toBe(standing!.id);
-    await quote(user, market, []);
-    expect(await user.order(standing!.id)).toMatchObject({ status: "canceled", reason: "user" });
-    await user.cancel(id);
-    expect(await user.balance()).toMatchObject({ held: 0 });
-  });
+  const [market, user] = [world.market(), world.user()];
+  const body = terms(market, 0, BUY, 5_000, 10, { client_order_id: "before" });
+  const placed = await user.place(body);
+  const { id } = placed;
+  const [resting] = await quote(user, market, [[0, BUY, 4_000, 3]]);
+  const operator = await asOperator(world);
+  await take(operator, market, "halt");
+  operator.close();
+  await expectRefused(post(user, terms(market, 0, BUY, 5_000, 1)), 422, 42203);
+  expect((await post(user, body)).data).toEqual(placed);
+  for (const change of [{ price: 5_001 }, { price: 4_999 }, { quantity: 11 }, { price: 4_999, quantity: 5 }]) {
+    await expectRefused(patch(user, id, change), 422, 42203);
+  }
+  await amend(user, id, { quantity: 10 });
+  await amend(user, id, { price: 5_000, quantity: 6 });
+  expect(await user.order(id)).toMatchObject({ status: "open", price: 5_000, quantity: 6, remaining: 6 });
+  for (const quotes of [
+    [[0, BUY, 4_001, 3]],
+    [
+      [0, BUY, 4_000, 3],
+      [1, BUY, 1, 1],
+    ],
+  ] as const) {
+    await expectRefused(putQuotes(user, market, quotes), 422, 42203);
+  }
+  expect(await user.order(resting!.id)).toMatchObject({ status: "open", remaining: 3 });
+  expect((await quote(user, market, [[0, BUY, 4_000, 3]]))[0]!.id).toBe(resting!.id);
+  await quote(user, market, []);
+  expect(await user.order(resting!.id)).toMatchObject({ status: "canceled", reason: "user" });
+  await user.cancel(id);
+  expect(await user.balance()).toMatchObject({ held: 0 });
 });

@@ -1,12 +1,11 @@
 /**
- * How many live orders an account may have, as clients meet it: by tier and by terms, over every way in, at one time,
- * and over restarts. What the exchange does when its own slots run out is test/simulation/capacity.test.ts.
+ * How many live orders an account may have: by tier and by terms, over every entry point, and under concurrency. Counts
+ * over restarts are in restarts.test.ts; exchange-wide limits are in test/simulation/capacity.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Client, OrderJson } from "../support/client.ts";
 import {
-  alone,
   amend,
   BUY,
   batch,
@@ -149,27 +148,5 @@ describe("on one server", () => {
     await socket.close();
     await cancelAll(user);
     expect(await liveOrders(user)).toEqual({ used: 0, limit: 20 });
-  });
-});
-
-test("counts are the same after SIGTERM and kill -9", async () => {
-  const named = { five: { terms: { max_live_orders: 5 } } };
-  await alone({ users: 0, named, markets: [2] }, async (world) => {
-    const market = world.market();
-    const first = world.client("five");
-    for (let i = 0; i < 3; i++) await first.place(bid(market));
-    await quote(first, market, [[0, BUY, 7, 1]]);
-    for (const end of ["stop", "kill"] as const) {
-      await world.server[end]();
-      world.server = await world.server.restart();
-      const user = world.client("five");
-      expect(await liveOrders(user)).toEqual({ used: 4, limit: 5 });
-      const { id } = await user.place(bid(market));
-      await expectFull(user, () => post(user, bid(market)));
-      await expectFull(user, () => putQuotes(user, market, [[0, BUY, 7, 1], [0, BUY, 8, 1]])); // biome-ignore format: short
-      await quote(user, market, [[0, BUY, 9, 1]]);
-      await user.cancel(id);
-      expect(await liveOrders(user)).toEqual({ used: 4, limit: 5 });
-    }
   });
 });

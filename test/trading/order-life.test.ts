@@ -1,19 +1,17 @@
 /**
- * What becomes of orders and where it is told: gtd orders end on time and never trade after it, lists show live and
- * finished orders once each while both change, fills by order, what is left of a user's limits, and what integrations
- * are credited with.
+ * The life of an order as clients see it: gtd orders end on time and never trade after it, lists show live and finished
+ * orders once each while both change, /me/limits counts activity, and builder codes credit integrations. The same over
+ * restarts is in restarts.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import type { Client, OrderJson, OwnFillJson } from "../support/client.ts";
 import { Random } from "../support/random.ts";
 import { feeOn, notional } from "../support/reference.ts";
-import {
-  alone, amend, BUY, batch, cancelAll, expectRefused, idsOf, post, quote, quotesBody, type ResultJson, SELL, terms,
+import {amend, BUY, batch, cancelAll, expectRefused, idsOf, post, quote, quotesBody, type ResultJson, SELL, terms,
 } from "../support/trading.ts"; // biome-ignore format: one list
 import { type TestMarket, USDC, World } from "../support/world.ts";
-
-const DAY_MS = 86_400_000;
+import { builderHeader, creditEveryWay, statsOf } from "./builder-credits.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -25,7 +23,7 @@ beforeAll(async () => {
       scopes: { scopes: [["markets:read"], ["orders:write"]] },
       crowd: {},
     },
-    markets: [...Array<number>(30).fill(2), 3],
+    markets: [...Array<number>(30).fill(2), 3, 3],
   });
 });
 afterAll(async () => {
@@ -90,25 +88,6 @@ describe("gtd", () => {
     }
     expect(await user.balance()).toMatchObject({ held: 0 });
     for (const outcome of market.outcomes) expect((await user.position(outcome))!.held).toBe(0);
-  });
-
-  test("an order that was due while the server was down ends at its start, and is never filled", async () => {
-    await alone({ users: 2, markets: [2] }, async (own) => {
-      const market = own.market();
-      let [user, taker] = [own.user(), own.user()];
-      await own.split(taker, market, 10);
-      const gtd = (expires_at: number) => terms(market, 0, BUY, 5_000, 3, { time_in_force: "gtd", expires_at });
-      const later = await user.place(gtd(Date.now() + DAY_MS));
-      const due = await user.place(gtd(Date.now() + 100));
-      await own.server.kill();
-      await eventually(async () => expect(Date.now()).toBeGreaterThan(due.expires_at!));
-      own.server = await own.server.restart();
-      [user, taker] = [own.client("user0"), own.client("user1")];
-      await taker.place(terms(market, 0, SELL, 5_000, 6, { time_in_force: "ioc" }));
-      expect(await user.order(due.id)).toMatchObject({ status: "expired", reason: "expired", filled: 0 });
-      expect(await user.order(later.id)).toMatchObject({ status: "filled", filled: 3 });
-      expect(await user.balance()).toMatchObject({ held: 0 });
-    });
   });
 
   test("many that are due at once all end, and nothing else does", async () => {
@@ -272,59 +251,6 @@ describe("lists", () => {
     const statuses = new Set<string>(last.map(({ status }) => status));
     for (const status of ["open", "canceled", "filled"]) expect(statuses.has(status)).toBe(true);
   });
-
-  test("GET /orders/:id and /me/fills?order_id tell the same trades, live and finished, after a restart too", async () => {
-    await alone({ users: 2, markets: [2] }, async (own) => {
-      const market = own.market();
-      let [user, taker] = [own.user(), own.user()];
-      await own.split(taker, market, 50);
-      const [filled, part, gone, plain] = (await Promise.all([
-        ...[user.place(terms(market, 0, BUY, 5_000, 3)), user.place(terms(market, 0, BUY, 4_900, 9))],
-        ...[user.place(terms(market, 0, BUY, 4_800, 5)), user.place(terms(market, 0, BUY, 4_700, 1))],
-      ])) as [OrderJson, OrderJson, OrderJson, OrderJson];
-      for (const quantity of [1, 2, 2, 3]) await taker.place(terms(market, 0, SELL, 4_900, quantity));
-      await amend(user, gone.id, { price: 5_100 });
-      await taker.place(terms(market, 0, SELL, 5_100, 2));
-      await user.cancel(gone.id);
-      const expected: [OrderJson, string, number[]][] = [
-        ...(
-          [
-            [filled, "filled", [1, 2]],
-            [part, "partially_filled", [2, 3]],
-            [gone, "canceled", [2]],
-            [plain, "open", []],
-          ] as const
-        ).map(([order, status, sizes]): [OrderJson, string, number[]] => [order, status, [...sizes]]),
-      ];
-      const told: unknown[] = [];
-      for (const end of [null, "stop", "kill"] as const) {
-        if (end !== null) {
-          await own.server[end]();
-          own.server = await own.server.restart();
-          [user, taker] = [own.client("user0"), own.client("user1")];
-        }
-        const now: unknown[] = [];
-        for (const [{ id }, status, sizes] of expected) {
-          const order = await user.order(id);
-          expect([order.status, order.trades.map(({ quantity }) => quantity)]).toEqual([status, sizes]);
-          const fills = await user.all<OwnFillJson>(`/me/fills?order_id=${id}`, 1);
-          const bare = fills.map(({ order_id, market_id, outcome_id, side, builder_code, ...fill }) => {
-            expect([order_id, market_id, outcome_id, side, builder_code]).toEqual([
-              ...[id, market.id, market.outcomes[0], BUY, null],
-            ]);
-            return fill;
-          });
-          expect(bare.toReversed()).toEqual(order.trades);
-          expect(order.filled).toBe(sizes.reduce((sum, size) => sum + size, 0));
-          await expectRefused(taker.request("GET", `/orders/${id}`), 404, 4040);
-          expect(await taker.all(`/me/fills?order_id=${id}`)).toEqual([]);
-          now.push(order);
-        }
-        told.push(now);
-        expect(now).toEqual(told[0]);
-      }
-    });
-  });
 });
 
 describe("/me/limits", () => {
@@ -377,108 +303,28 @@ describe("/me/limits", () => {
 });
 
 describe("builder codes", () => {
-  interface Stats {
-    code: string;
-    orders: number;
-    fills: number;
-    volume: number;
-    notional: number;
-    fees: number;
-  }
-  const statsOf = (on: World, code: string): Promise<Stats> => on.anonymous().get<Stats>(`/builders/${code}/stats`);
-  const from = (code: string): Record<string, string> => ({ "X-Builder-Code": code });
-
-  test("credit orders and fills, as maker and as taker, by every way of placing, over restarts", async () => {
-    await alone({ users: 3, markets: [2, 3] }, async (own) => {
-      const [market, three] = [own.market(), own.market(3)];
-      const [a, b, c] = [own.user(), own.user(), own.user()] as [Client, Client, Client];
-      for (const user of [a, b]) await own.split(user, market, 50);
-      const { data: sale } = await post(a, terms(market, 0, SELL, 5_000, 10), from("maker.1"));
-      expect(sale.builder_code).toBe("maker.1");
-      const { data: bought } = await post(b, terms(market, 0, BUY, 5_000, 4), from("Taker_2"));
-      await b.place(terms(market, 0, BUY, 5_000, 3));
-      const none = { fills: 0, volume: 0, notional: 0, fees: 0 };
-      const n = notional(5_000, 4);
-      const makers = { fills: 2, volume: 7, notional: notional(5_000, 7), fees: feeOn(n) + feeOn(notional(5_000, 3)) };
-      expect(await statsOf(own, "maker.1")).toEqual({ code: "maker.1", orders: 1, ...makers });
-      expect(await statsOf(own, "Taker_2")).toEqual({
-        code: "Taker_2",
-        orders: 1,
-        fills: 1,
-        volume: 4,
-        notional: n,
-        fees: 0,
-      });
-      expect((await b.order(bought.id)).builder_code).toBe("Taker_2");
-      expect((await b.all<OwnFillJson>("/me/fills")).map(({ builder_code }) => builder_code)).toEqual([
-        null,
-        "Taker_2",
-      ]);
-
-      // A batch's placements and quotes; canceled, rejected and repeated orders.
-      const operations = [
-        { op: "place", ...terms(three, 0, BUY, 3_000, 2, { client_order_id: "x" }) },
-        { op: "place", ...terms(three, 0, BUY, 3_000, 2, { client_order_id: "x" }) },
-        { op: "place", ...terms(three, 1, BUY, 3_000, 2) },
-        { op: "cancel", client_order_id: "x" },
-        { op: "place", ...terms(three, 0, BUY, 3_100, 2) },
-        { op: "place", ...terms(three, 0, SELL, 1, 2) },
-      ];
-      const sent = await c.request<{ results: ResultJson[] }>("POST", "/orders/batch", {
-        body: { operations },
-        headers: from("both"),
-      });
-      expect(sent.data.results.map(({ code }) => code)).toEqual([0, 0, 0, 0, 0, 42202]);
-      expect(await statsOf(own, "both")).toEqual({ code: "both", orders: 3, ...none });
-      const put = (headers: Record<string, string>) =>
-        a.request<{ results: ResultJson[] }>("PUT", `/quotes/${three.id}`, {
-          body: quotesBody(three, [[2, BUY, 3_000, 2]]),
-          headers,
-        });
-      const [quoted] = (await put(from("both"))).data.results;
-      expect(quoted!.data!.builder_code).toBe("both");
-      // Unchanged, it stays whose it was.
-      const [unchanged] = (await put(from("other"))).data.results;
-      expect(unchanged!.data).toMatchObject({ id: quoted!.data!.id, builder_code: "both" });
-      await expectRefused(a.request("GET", "/builders/other/stats"), 404, 4040);
-      expect(await statsOf(own, "both")).toEqual({ code: "both", orders: 4, ...none });
-      // A mint of 2 between two of them and a quote of the third: 3100 + 3000, and 3900 for the taker.
-      await quote(a, three, []);
-      await post(b, terms(three, 2, BUY, 3_900, 2), from("both"));
-      const minted = { fills: 3, volume: 6, notional: notional(10_000, 2), fees: 0 };
-      expect(await statsOf(own, "both")).toEqual({ code: "both", orders: 5, ...minted });
-      // An amended order keeps its code.
-      await amend(a, sale.id, { price: 4_500 });
-      await b.place(terms(market, 0, BUY, 4_500, 1));
-      makers.fills++;
-      makers.volume++;
-      makers.notional += notional(4_500, 1);
-      makers.fees += feeOn(notional(4_500, 1));
-      for (const end of [null, "stop", "kill"] as const) {
-        if (end !== null) {
-          await own.server[end]();
-          own.server = await own.server.restart();
-        }
-        expect(await statsOf(own, "maker.1")).toEqual({ code: "maker.1", orders: 1, ...makers });
-        expect(await statsOf(own, "both")).toEqual({ code: "both", orders: 5, ...minted });
-      }
-      // The live rest of the sale is credited after the restart.
-      await own.client("user1").place(terms(market, 0, BUY, 4_500, 2));
-      const fees = makers.fees + feeOn(notional(4_500, 2));
-      expect(await statsOf(own, "maker.1")).toMatchObject({ fills: makers.fills + 1, volume: 10, fees });
-      expect(await own.client("user0").order(sale.id)).toMatchObject({ status: "filled", builder_code: "maker.1" });
-    });
+  test("credit orders and fills, as maker and as taker, by every way of placing", async () => {
+    const [market, three] = [world.market(), world.market(3)];
+    const users = [world.user(), world.user(), world.user()];
+    const { sale, maker } = await creditEveryWay(world, users, [market, three], "");
+    await users[1]!.place(terms(market, 0, BUY, 4_500, 2));
+    const fees = maker.fees + feeOn(notional(4_500, 2));
+    expect(await statsOf(world, maker.code)).toMatchObject({ fills: maker.fills + 1, volume: 10, fees });
+    expect(await users[0]!.order(sale.id)).toMatchObject({ status: "filled", builder_code: maker.code });
   });
 
   test("are 1 to 32 of A-Z a-z 0-9 . _ -, else nothing is placed; unknown ones are 4040", async () => {
     const [market, user] = [world.market(), world.user()];
     const body = terms(market, 0, BUY, 1_000, 1);
     const send = (code: string) => [
-      user.request("POST", "/orders", { body, headers: from(code) }),
-      user.request("POST", "/orders/batch", { body: { operations: [{ op: "place", ...body }] }, headers: from(code) }),
+      user.request("POST", "/orders", { body, headers: builderHeader(code) }),
+      user.request("POST", "/orders/batch", {
+        body: { operations: [{ op: "place", ...body }] },
+        headers: builderHeader(code),
+      }),
       user.request("PUT", `/quotes/${market.id}`, {
         body: quotesBody(market, [[0, BUY, 1_000, 1]]),
-        headers: from(code),
+        headers: builderHeader(code),
       }),
     ];
     for (const bad of ["a b", "a/b", "a:b", "a\u00fcb", "a".repeat(33), "{}", "a,b", "%41"]) {
@@ -513,11 +359,11 @@ describe("builder codes", () => {
           let bought = 0;
           for (let i = 0; i < 10; i++) {
             const size = 1 + (i % 3);
-            await post(maker, terms(market, 0, SELL, 5_000, size), from("sum.sell"));
+            await post(maker, terms(market, 0, SELL, 5_000, size), builderHeader("sum.sell"));
             const { data } = await post(
               taker,
               terms(market, 0, BUY, 5_000, size, { time_in_force: "ioc" }),
-              from("sum.buy"),
+              builderHeader("sum.buy"),
             );
             bought += (await taker.order(data.id)).filled;
           }

@@ -17,7 +17,6 @@ import type {
 } from "../support/client.ts";
 import { feeOn, notional, rebateOn } from "../support/reference.ts";
 import type { Socket } from "../support/socket.ts";
-import { alone } from "../support/trading.ts";
 import { type TestMarket, USDC, World } from "../support/world.ts";
 
 const BUY = 1;
@@ -130,51 +129,6 @@ describe("placement", () => {
       type: "market",
       price: null,
       time_in_force: "ioc",
-    });
-  });
-
-  test("a market order without a bound has no price: not in its answer, in lists, over the socket, or after a restart", async () => {
-    await alone({ users: 2, markets: [2] }, async (own) => {
-      const [market, other, user] = [own.market(), own.user(), own.user()];
-      await own.split(other, market, 9);
-      await other.place(terms(market, 0, SELL, 6_000, 3));
-      const socket = await own.socket(user);
-      const open = { ...terms(market, 0, BUY, 1, 2), type: "market", price: undefined };
-      const shown = new Map<number, [price: number | null, status: string]>();
-      for (const [more, price, status] of [
-        [{ client_order_id: "filled" }, null, "filled"],
-        [{ price: 9_999 }, 9_999, "canceled"],
-        [{}, null, "canceled"],
-        [{ side: SELL }, null, "canceled"],
-        [{ quantity: 7, time_in_force: "fok" }, null, "canceled"],
-      ] as const) {
-        const order = await user.place({ ...open, ...more });
-        expect(order).toMatchObject({ type: "market", price, status: "queued" });
-        shown.set(order.id, [price, status]);
-      }
-      await socket.settled();
-      const told = socket.of<OrderJson>("order.updated");
-      const expectShown = (orders: readonly OrderJson[]): void => {
-        expect(new Map(orders.map(({ id, price, status }) => [id, [price, status]]))).toEqual(shown);
-      };
-      expectShown(told.map(({ data }) => data));
-      let client = user;
-      for (const end of ["none", "kill", "stop"] as const) {
-        if (end !== "none") {
-          await own.server[end]();
-          own.server = await own.server.restart();
-          client = own.client("user1");
-        }
-        expectShown(await client.all<OrderJson>("/orders?status=all"));
-        expectShown(await Promise.all([...shown.keys()].map((id) => client.order(id))));
-        const repeat = await client.place({ ...open, client_order_id: "filled" });
-        expect(repeat).toMatchObject({ price: null, status: "queued" });
-        const again = await own.socket(client);
-        await again.ask({ op: "resume", sequence: 0 });
-        await again.until(() => (again.of("balance.updated").length > 0 ? true : undefined), "the end of the replay");
-        expect(again.of<OrderJson>("order.updated").map(({ data }) => data)).toEqual(told.map(({ data }) => data));
-        await again.close();
-      }
     });
   });
 

@@ -1,13 +1,11 @@
 /**
- * `valid_until` and `expires_at` of quotes: they apply to all of a request's quotes. A quote that stands and gets another
- * end keeps its place; a request that comes too late changes nothing; and all of it is as durable as the quotes are.
+ * `valid_until` and `expires_at` of quotes: they apply to all of a request's quotes. A resting quote with a new end keeps
+ * its time priority; a request that arrives too late changes nothing. Ends over restarts are in restarts.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
+import { clockAt, eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import type { Client, OrderJson } from "../support/client.ts";
-import type { Socket } from "../support/socket.ts";
-import {
-  alone, BUY, expectRefused, expectStanding, idsOf, liveOrders, type QuoteSpec, quote, quotesBody, type ResultJson,
+import {BUY, expectRefused, expectStanding, idsOf, liveOrders, type QuoteSpec, quote, quotesBody, type ResultJson,
   SELL, terms,
 } from "../support/trading.ts"; // biome-ignore format: one list
 import { type TestMarket, USDC, World } from "../support/world.ts";
@@ -51,13 +49,6 @@ const QUOTES: readonly QuoteSpec[] = [
 const endsOf = (orders: readonly OrderJson[]): unknown[] =>
   orders.map(({ time_in_force, expires_at }) => [time_in_force, expires_at]);
 
-/** What the user was told of its orders again, from the beginning. */
-async function replayed(socket: Socket): Promise<unknown[]> {
-  await socket.ask({ op: "resume", sequence: 0 });
-  await socket.until(() => (socket.of("balance.updated").length > 0 ? true : undefined), "the end of the replay");
-  return socket.of<OrderJson>("order.updated").map(({ sequence, data }) => [sequence, data]);
-}
-
 describe("expires_at", () => {
   test("ends all of them at that time, and nothing else of the user's", async () => {
     const [market, user] = [world.market(), world.user()];
@@ -89,7 +80,7 @@ describe("expires_at", () => {
     await socket.settled();
     const told = socket.of<OrderJson>("order.updated").map(({ data }) => [data.id, data.status, data.expires_at]);
     expect(told).toEqual(kept.map(({ id }) => [id, "open", later]));
-    while (Date.now() < first + 500) await user.get("/time");
+    await clockAt(first + 500);
     await expectStanding(user, market, idsOf(placed));
     await world.split(taker, market, 1);
     await taker.place(terms(market, 0, SELL, 4_000, 1));
@@ -202,40 +193,5 @@ describe("valid_until", () => {
     const { results } = await socket.data<{ results: ResultJson[] }>("quotes.replace", data);
     expect(endsOf(results.map(({ data: order }) => order!))).toEqual(QUOTES.map(() => ["gtd", expires_at]));
     await socket.close();
-  });
-});
-
-test("ends that were put off outlive a crash, and what was told of them is told the same again", async () => {
-  await alone({ users: 2, markets: [2] }, async (own) => {
-    const [market, user, other] = [own.market(), own.user(), own.user()];
-    const socket = await own.socket(user);
-    const [soon, later] = [Date.now() + 3_000, Date.now() + 600_000];
-    const [first] = await replace(user, market, QUOTES, { expires_at: soon });
-    await replace(user, market, QUOTES, { expires_at: later });
-    await own.split(other, market, 2);
-    await other.place(terms(market, 0, SELL, 4_000, 2));
-    // In one pass or in several: placed, put off, and without an end.
-    const bodies = [later, soon, null].map((expires_at) => ({
-      ...quotesBody(market, [[0, BUY, 4_000, 3]]),
-      expires_at,
-    }));
-    const asked = bodies.map((data) => socket.post({ op: "quotes.replace", data: { market_id: market.id, ...data } }));
-    for (const id of asked) expect(await socket.answer(id)).toMatchObject({ code: 0 });
-    await socket.settled();
-    const told = socket.of<OrderJson>("order.updated").map(({ sequence, data }) => [sequence, data]);
-    const shown = await user.all<OrderJson>("/orders?status=all");
-    expect(shown.find(({ id }) => id === first!.id)).toMatchObject({ time_in_force: "gtc", expires_at: null });
-    expect(told.length).toBeGreaterThan(6);
-    for (const end of ["kill", "stop"] as const) {
-      await own.server[end]();
-      own.server = await own.server.restart();
-      const again = own.client("user0");
-      expect(await again.all<OrderJson>("/orders?status=all")).toEqual(shown);
-      const reopened = await own.socket(again);
-      expect(await replayed(reopened)).toEqual(told);
-      await reopened.close();
-    }
-    while (Date.now() < soon + 300) await own.client("user0").get("/time");
-    expect(await own.client("user0").order(first!.id)).toMatchObject({ status: "partially_filled", remaining: 3 });
   });
 });
