@@ -1,10 +1,12 @@
 /**
- * How many live orders an account may have: by tier and by terms, over every entry point, and under concurrency. Counts
- * over restarts are in restarts.test.ts; exchange-wide limits are in test/simulation/capacity.test.ts.
+ * What an account may do: how many live orders by tier and by terms, over every entry point and under concurrency; how
+ * much activity a day by KYC tier; and which endpoints by token scope. Counts over restarts are in restarts.test.ts;
+ * exchange-wide limits are in test/simulation/capacity.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Client, OrderJson } from "../support/client.ts";
+import { notional } from "../support/reference.ts";
 import {
   amend,
   BUY,
@@ -18,7 +20,9 @@ import {
   SELL,
   terms,
 } from "../support/trading.ts";
-import { type TestMarket, World } from "../support/world.ts";
+import { type TestMarket, USDC, World } from "../support/world.ts";
+
+const DAY_MS = 86_400_000;
 
 interface LiveOrders {
   readonly used: number;
@@ -38,18 +42,26 @@ async function expectFull(user: Client, ask: () => ReturnType<Client["request"]>
   expect(await liveOrders(user)).toEqual(before);
 }
 
-describe("on one server", () => {
-  let world: World;
-  beforeAll(async () => {
-    const few = (max_live_orders: number) => ({ terms: { max_live_orders } });
-    const named = { small: { tier: 1 }, five: few(5), ten: few(10), twenty: few(20), lone: few(1), none: { tier: 0 } };
-    world = await World.start({ users: 2, named, markets: Array(8).fill(2) });
+let world: World;
+beforeAll(async () => {
+  const few = (max_live_orders: number) => ({ terms: { max_live_orders } });
+  const tier1 = { tier: 1, deposit: 1_000 * USDC };
+  world = await World.start({
+    users: 6,
+    named: {
+      ...{ tier0: { tier: 0 }, tier1, "tier1-b": tier1, "tier1-c": tier1, rich: { deposit: 100_000 * USDC } },
+      ...{ small: { tier: 1 }, five: few(5), ten: few(10), twenty: few(20), lone: few(1) },
+      writer: { scopes: [["orders:write"], ["portfolio:read"], ["markets:read"], []] },
+    },
+    markets: Array<number>(16).fill(2),
   });
-  afterAll(() => expectEndsWell(world));
+});
+afterAll(() => expectEndsWell(world));
 
+describe("live orders", () => {
   test("500 at tier 1, 20,000 at tier 2, what the terms say beyond that; one more is 42204", async () => {
     const [small, market] = [world.client("small"), world.market()];
-    expect(await liveOrders(world.client("none"))).toEqual({ used: 0, limit: 0 });
+    expect(await liveOrders(world.client("tier0"))).toEqual({ used: 0, limit: 0 });
     expect(await liveOrders(world.user())).toEqual({ used: 0, limit: 20_000 });
     expect(await liveOrders(world.client("five"))).toEqual({ used: 0, limit: 5 });
     for (let i = 0; i < 10; i++) await batch(small, Array(50).fill(place(market)));
@@ -148,5 +160,87 @@ describe("on one server", () => {
     await socket.close();
     await cancelAll(user);
     expect(await liveOrders(user)).toEqual({ used: 0, limit: 20 });
+  });
+});
+
+describe("KYC tiers and scopes", () => {
+  test("tier 0 is 40300 at every trading endpoint and may read", async () => {
+    const [market, user] = [world.market(), world.client("tier0")];
+    await expectRefused(post(user, terms(market, 0, BUY, 5_000, 1)), 403, 40300, /tier/);
+    await expectRefused(user.request("DELETE", "/orders/1"), 403, 40300);
+    for (const name of ["split", "merge"]) {
+      const body = { market_id: market.id, quantity: 1 };
+      await expectRefused(user.request("POST", `/wallet/${name}`, { body }), 403, 40300);
+    }
+    expect(await user.balance()).toMatchObject({ available: 10_000 * USDC });
+    expect(await user.all("/orders")).toEqual([]);
+  });
+
+  test("tier 1 has 100 USDC of activity a day: live buys count, a cancel gives theirs back", async () => {
+    const [market, user] = [world.market(), world.client("tier1")];
+    const { id } = await user.place(terms(market, 0, BUY, 5_000, 120));
+    await user.place(terms(market, 0, BUY, 4_000, 100));
+    const refused = await expectRefused(post(user, terms(market, 0, BUY, 1, 1)), 429, 42901, /activity/);
+    const midnight = (Math.floor(Date.now() / DAY_MS) + 1) * DAY_MS;
+    const seconds = Number(refused.headers["retry-after"]);
+    expect(Math.abs(Date.now() + seconds * 1_000 - midnight)).toBeLessThan(5_000);
+    await user.cancel(id);
+    await user.place(terms(market, 0, BUY, 6_000, 100));
+    await expectRefused(post(user, terms(market, 0, BUY, 1, 1)), 429, 42901);
+  });
+
+  test("buys count at what was paid and stay counted; sales don't count", async () => {
+    const [market, user, other] = [world.market(), world.client("tier1-b"), world.user()];
+    await world.split(other, market, 100);
+    await other.place(terms(market, 0, SELL, 5_000, 100));
+    // Counts 90 while it is live; filled at 5000 it has used 50.
+    await user.place(terms(market, 0, BUY, 9_000, 100));
+    await expectRefused(post(user, terms(market, 1, BUY, 5_001, 100)), 429, 42901);
+    await other.place(terms(market, 0, BUY, 4_900, 100));
+    await user.place(terms(market, 0, SELL, 4_900, 100));
+    await user.place(terms(market, 1, BUY, 5_000, 100));
+    await expectRefused(post(user, terms(market, 1, BUY, 1, 1)), 429, 42901);
+  });
+
+  test("a market buy without bound counts at 9999", async () => {
+    const [market, user] = [world.market(), world.client("tier1-c")];
+    const body = { ...terms(market, 0, BUY, 1, 101), price: undefined, type: "market" };
+    await expectRefused(post(user, body), 429, 42901);
+    await user.place({ ...body, quantity: 100 });
+    await world.split(user, market, 100);
+    await user.place({ ...body, quantity: 100, side: SELL });
+  });
+
+  test("tier 2 has 10,000 USDC of activity a day", async () => {
+    const [market, user] = [world.market(), world.client("rich")];
+    const shares = (10_000 * USDC) / notional(5_000, 1);
+    await expectRefused(post(user, terms(market, 0, BUY, 5_000, shares + 1)), 429, 42901);
+    await user.place(terms(market, 0, BUY, 5_000, shares));
+  });
+
+  test("each scope opens its own endpoints", async () => {
+    const market = world.market();
+    const [writer, reader, marketReader, none] = [0, 1, 2, 3].map((i) => world.client("writer", i)) as [
+      Client, Client, Client, Client,
+    ]; // biome-ignore format: four clients
+    const { id } = await writer.place(terms(market, 0, BUY, 5_000, 1));
+    for (const path of [
+      "/orders",
+      `/orders/${id}`,
+      "/me/fills",
+      "/wallet/balance",
+      "/me/balance",
+      "/users/me/balance",
+    ]) {
+      await expectRefused(writer.request("GET", path), 403, 40300, /portfolio:read/);
+      expect((await reader.request("GET", path)).status).toBe(200);
+      for (const client of [marketReader, none]) await expectRefused(client.request("GET", path), 403, 40300);
+    }
+    for (const client of [reader, marketReader, none]) {
+      await expectRefused(post(client, terms(market, 0, BUY, 5_000, 1)), 403, 40300, /orders:write/);
+      await expectRefused(client.request("DELETE", `/orders/${id}`), 403, 40300);
+      expect((await client.request("GET", "/markets")).status).toBe(200);
+    }
+    await writer.cancel(id);
   });
 });
