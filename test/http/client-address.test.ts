@@ -1,11 +1,11 @@
-/** Whose request it is: what of X-Forwarded-For is believed, and how addresses are written. */
+/** The IP address of a client: which part of X-Forwarded-For counts, and one form for each address. */
 import { SocketAddress } from "node:net";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createAddressReader, isAddressRange } from "../../server/http/client-address.ts";
 import { MAX_CACHED_ADDRESSES } from "../../server/http/limits.ts";
 
-/** Answers whom the limits count. */
+/** Reads the address that rate limits count. */
 function clientReader(trustedProxies: readonly string[]): (peer: string, forwardedFor: string) => string {
   const read = createAddressReader(trustedProxies);
   return (peer, forwardedFor) => read(peer, forwardedFor).client;
@@ -35,9 +35,9 @@ describe("an address has one form", () => {
   });
 });
 
-test("addresses of one /64, however they are written, are one client, and others are not", () => {
+test("all addresses of one /64, in any notation, are one client, and others are not", () => {
   const group = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff }));
-  // Below 100:: stand addresses that mean IPv4 ones.
+  // Addresses below 100:: may stand for IPv4 addresses.
   const prefix = fc.tuple(fc.integer({ min: 0x100, max: 0xffff }), group, group, group);
   const host = fc.tuple(group, group, group, group);
   const write = (groups: readonly number[], digits: number): string =>
@@ -53,22 +53,27 @@ test("addresses of one /64, however they are written, are one client, and others
   );
 });
 
-test("without trusted proxies a header says nothing", () => {
+test("without trusted proxies the header has no effect", () => {
   expect(clientReader([])("127.0.0.1", "192.0.2.7")).toBe("127.0.0.1");
 });
 
 describe("behind trusted proxies", () => {
   const read = clientReader(["10.0.0.0/8", "127.0.0.1", "2001:db8:ffff::/48"]);
   const cases: [string, string, string, string][] = [
-    ["a stranger's header is not believed", "192.0.2.1", "192.0.2.7", "192.0.2.1"],
-    ["a proxy says who came", "10.1.1.1", "192.0.2.7", "192.0.2.7"],
-    ["a proxy over IPv6 does", "2001:db8:ffff::2", "2001:db8:7::1", "2001:db8:7::/64"],
-    ["a proxy on a socket of both families does", "0000:0000:0000:0000:0000:ffff:7f00:0001", "192.0.2.7", "192.0.2.7"],
+    ["a stranger's header has no effect", "192.0.2.1", "192.0.2.7", "192.0.2.1"],
+    ["a proxy's header names the client", "10.1.1.1", "192.0.2.7", "192.0.2.7"],
+    ["a proxy's header over IPv6 does", "2001:db8:ffff::2", "2001:db8:7::1", "2001:db8:7::/64"],
+    [
+      "a proxy's header on a dual-stack socket does",
+      "0000:0000:0000:0000:0000:ffff:7f00:0001",
+      "192.0.2.7",
+      "192.0.2.7",
+    ],
     ["an entry may be IPv4 in IPv6", "127.0.0.1", "192.0.2.7, ::ffff:10.0.0.9", "192.0.2.7"],
     ["the right-most stranger counts", "10.1.1.1", "198.51.100.1, 192.0.2.7, 10.2.2.2,10.3.3.3", "192.0.2.7"],
-    ["what a stranger wrote before it doesn't", "10.1.1.1", "10.9.9.9, junk, 192.0.2.7", "192.0.2.7"],
-    ["of proxies alone the farthest one counts", "10.1.1.1", "10.3.3.3, 10.2.2.2", "10.3.3.3"],
-    ["without a header the proxy itself does", "10.1.1.1", "", "10.1.1.1"],
+    ["entries before it, which a stranger wrote, don't", "10.1.1.1", "10.9.9.9, junk, 192.0.2.7", "192.0.2.7"],
+    ["of proxies only, the farthest one counts", "10.1.1.1", "10.3.3.3, 10.2.2.2", "10.3.3.3"],
+    ["without a header, the proxy itself does", "10.1.1.1", "", "10.1.1.1"],
     ["junk ends at the last known hop", "10.1.1.1", "192.0.2.7, unknown, 10.2.2.2", "10.2.2.2"],
     ["junk from the nearest hop ends at the proxy", "10.1.1.1", "192.0.2.7, unknown", "10.1.1.1"],
     ["an empty entry is junk", "10.1.1.1", "192.0.2.7,", "10.1.1.1"],
@@ -82,13 +87,13 @@ describe("behind trusted proxies", () => {
   });
 });
 
-test("a long header of commas costs no more than its length", () => {
+test("a long header of commas takes time in proportion to its length", () => {
   const read = clientReader(["10.0.0.0/8"]);
   expect(read("10.1.1.1", `192.0.2.7${",10.1.1.1".repeat(100_000)}`)).toBe("192.0.2.7");
   expect(read("10.1.1.1", ",".repeat(1_000_000))).toBe("10.1.1.1");
 });
 
-test("more addresses than are remembered are read as well", () => {
+test("more addresses than the cache holds are read as well", () => {
   const read = clientReader([]);
   for (let i = 0; i < 2 * MAX_CACHED_ADDRESSES + 1; i++) {
     const address = `10.0.${i >> 8}.${i & 255}`;
@@ -97,7 +102,7 @@ test("more addresses than are remembered are read as well", () => {
   expect(read("10.0.0.0", "")).toBe("10.0.0.0");
 });
 
-test("what is an address range", () => {
+test("an address range is an address, or a network with a prefix length", () => {
   for (const range of ["10.0.0.1", "10.0.0.0/8", "0.0.0.0/0", "::/0", "2001:db8::/128", "::1", "::ffff:10.0.0.0/104"]) {
     expect([range, isAddressRange(range)]).toEqual([range, true]);
     clientReader([range])("192.0.2.1", "");

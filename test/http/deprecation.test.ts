@@ -1,6 +1,6 @@
 /**
- * Routes that will go say so in each of their answers. No route is deprecated today: one is put beside the real table
- * and goes through the same code, on a real socket.
+ * A deprecated route announces its end in each of its responses. No route is deprecated today: the tests put some beside
+ * the real table, and run them through the same code on a real socket.
  */
 
 import type { us_listen_socket } from "uWebSockets.js";
@@ -18,7 +18,6 @@ import { DEFAULT_RATE_LIMITS, RateLimiter } from "../../server/http/rate-limiter
 import { ResponseThrottle } from "../../server/http/response-throttle.ts";
 import { type Route, route } from "../../server/http/route.ts";
 import { Now } from "../../server/http/schemas.ts";
-
 import { SecurityHeaders } from "../../server/http/security-headers.ts";
 import { registerRoutes } from "../../server/http/server.ts";
 import { StaticSite } from "../../server/http/static-site.ts";
@@ -31,16 +30,16 @@ import { temporaryFolder } from "../support/server.ts";
 import { PUBLIC_URL } from "../support/world.ts";
 
 const deprecated = { since: "2026-12-01", sunset: "2027-01-31", link: "https://exchange.test/changes#old" };
-const TOLD = {
+const ANNOUNCED = {
   deprecation: "@1796083200",
   sunset: "Sun, 31 Jan 2027 00:00:00 GMT",
   link: '<https://exchange.test/changes#old>; rel="deprecation", <https://exchange.test/changes#old>; rel="sunset"',
 };
-const UNTOLD = { deprecation: null, sunset: null, link: null };
+const NONE = { deprecation: null, sunset: null, link: null };
 
 const Body = Type.Object({ email: Type.String() }, { additionalProperties: false });
 const fail = (): never => {
-  throw new Error("of our own");
+  throw new Error("a bug");
 };
 const old = { summary: "Goes", response: Now, deprecated } as const;
 const OLD_ROUTES: readonly Route[] = [
@@ -76,7 +75,7 @@ beforeAll(async () => {
     addressOf: createAddressReader([]),
     hasProxies: false,
     lifecycle,
-    // Asked for by routes that read a user's own state, of which none is called.
+    // For routes that read a user's own state; the tests call none.
     reads: null as unknown as OrderedReads,
     site: new StaticSite("/nowhere", () => PUBLIC_URL),
   });
@@ -86,9 +85,9 @@ beforeAll(async () => {
 });
 afterAll(() => close());
 
-async function told(method: string, path: string, init: RequestInit = {}): Promise<[number, object]> {
+async function headersOf(method: string, path: string, init: RequestInit = {}): Promise<[number, object]> {
   const { status, headers } = await fetch(base + path, { method, ...init });
-  return [status, Object.fromEntries(Object.keys(TOLD).map((name) => [name, headers.get(name)]))];
+  return [status, Object.fromEntries(Object.keys(ANNOUNCED).map((name) => [name, headers.get(name)]))];
 }
 
 const json = (body: object): RequestInit => ({
@@ -96,7 +95,7 @@ const json = (body: object): RequestInit => ({
   body: JSON.stringify(body),
 });
 
-describe("each answer says it", () => {
+describe("each response announces it", () => {
   test.each([
     ["GET", "/old", {}, 200],
     ["GET", "/old", { headers: { Accept: "application/msgpack" } }, 200],
@@ -110,33 +109,33 @@ describe("each answer says it", () => {
     ["POST", "/old/sign-in", json({ email: "x".repeat(9_000) }), 413],
     ["POST", "/old/oauth", json({}), 400],
   ] as const)("%s %s %j: %i", async (method, path, init, status) => {
-    expect(await told(method, path, init)).toEqual([status, TOLD]);
+    expect(await headersOf(method, path, init)).toEqual([status, ANNOUNCED]);
   });
 
-  test("of a limit that is passed, by address and by what a sign-in names", async () => {
-    const all = await Promise.all(Array.from({ length: 6 }, () => told("GET", "/old/broken")));
-    expect(all).toContainEqual([429, TOLD]);
+  test("when a limit is passed, by address and by the e-mail of a sign-in", async () => {
+    const all = await Promise.all(Array.from({ length: 6 }, () => headersOf("GET", "/old/broken")));
+    expect(all).toContainEqual([429, ANNOUNCED]);
     const named = json({ email: "a@example.com" });
     const tries = [];
-    for (let i = 0; i < 3; i++) tries.push(await told("POST", "/old/sign-in", named));
-    expect(tries.at(-1)).toEqual([429, TOLD]);
+    for (let i = 0; i < 3; i++) tries.push(await headersOf("POST", "/old/sign-in", named));
+    expect(tries.at(-1)).toEqual([429, ANNOUNCED]);
   });
 
   test("while the exchange is closed", async () => {
     lifecycle.refusal = overloaded("starting");
-    expect(await told("GET", "/old")).toEqual([ErrorKind.overloaded.status, TOLD]);
+    expect(await headersOf("GET", "/old")).toEqual([ErrorKind.overloaded.status, ANNOUNCED]);
     lifecycle.refusal = null;
   });
 });
 
-test("no other answer does", async () => {
-  expect(await told("GET", "/time")).toEqual([200, UNTOLD]);
-  expect(await told("GET", "/none")).toEqual([404, UNTOLD]);
-  expect(await told("DELETE", "/time")).toEqual([405, UNTOLD]);
+test("responses of other routes don't", async () => {
+  expect(await headersOf("GET", "/time")).toEqual([200, NONE]);
+  expect(await headersOf("GET", "/none")).toEqual([404, NONE]);
+  expect(await headersOf("DELETE", "/time")).toEqual([405, NONE]);
   expect(ROUTES.filter((each) => each.deprecated !== null)).toEqual([]);
 });
 
-describe("the table is refused", () => {
+describe("the route table is rejected", () => {
   const compile = (more: object): unknown =>
     compileRoutes([{ ...OLD_ROUTES[0]!, deprecated: { ...deprecated, ...more } }]);
 
@@ -151,7 +150,7 @@ describe("the table is refused", () => {
     expect(() => compile(more)).toThrow(text);
   });
 
-  test("but not with thirty days, and a link is optional", () => {
+  test("but not with thirty days' notice; a link is optional", () => {
     expect(compile({ sunset: "2026-12-31" })).toHaveLength(1);
     const { link: _, ...days } = deprecated;
     expect(deprecationHeaders(days).map(([name]) => name)).toEqual(["Deprecation", "Sunset"]);

@@ -1,4 +1,4 @@
-/** MessagePack beside another implementation of it, both ways, and beside bytes that nobody should send. */
+/** MessagePack against another implementation, both ways, and against malformed bytes. */
 import { Decoder, Encoder, encode } from "@msgpack/msgpack";
 import fc from "fast-check";
 import { Packr } from "msgpackr";
@@ -19,7 +19,7 @@ const order = {
   trades: [{ id: 9001, fee: 0, rebate: 1060.5, amount: -8_000_000_000_000_000 }],
 };
 
-/** JSON values, as `JSON.parse` gives them. */
+/** JSON values, as `JSON.parse` returns them. */
 const jsonValue = fc.jsonValue({ maxDepth: 4 }).map((value) => JSON.parse(JSON.stringify(value)) as unknown);
 
 function bytesOf(...bytes: readonly number[]): Uint8Array {
@@ -30,7 +30,7 @@ function text(content: string): number[] {
   return [0xa0 + content.length, ...Buffer.from(content)];
 }
 
-/** Every number as a double: integers that another implementation read as BigInt too. */
+/** The value with every BigInt of the other implementation as a number. */
 function withNumbers(value: unknown): unknown {
   if (typeof value === "bigint") return Number(value);
   if (Array.isArray(value)) return value.map(withNumbers);
@@ -38,7 +38,7 @@ function withNumbers(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, withNumbers(field)]));
 }
 
-/** Fails where anything but plain values is in it. */
+/** Fails unless the value has plain values only. */
 function expectPlain(value: unknown): void {
   if (typeof value !== "object" || value === null) {
     expect(["string", "number", "boolean", "object"]).toContain(typeof value);
@@ -59,7 +59,7 @@ describe("encodeJson", () => {
     });
   });
 
-  test("writes an integer as an integer from end to end of what is exact", () => {
+  test("writes every safe integer as an integer", () => {
     const edges = [0, 2 ** 31, 2 ** 32 - 1, 2 ** 32, -(2 ** 31), -(2 ** 31) - 1, Number.MAX_SAFE_INTEGER];
     for (const integer of [...edges, Number.MIN_SAFE_INTEGER]) {
       const bytes = encodeJson(JSON.stringify([integer, { n: integer }]));
@@ -71,7 +71,7 @@ describe("encodeJson", () => {
     expect(encodeJson("0.5")[0]).toBe(0xcb);
   });
 
-  test("any JSON comes out as itself, here and in another implementation", () => {
+  test("any JSON round-trips, here and in another implementation", () => {
     fc.assert(
       fc.property(jsonValue, (value) => {
         const bytes = encodeJson(JSON.stringify(value));
@@ -83,7 +83,7 @@ describe("encodeJson", () => {
     );
   });
 
-  test("the bytes stay as they were, whatever is written after them, and are shared while the text is the same", () => {
+  test("bytes never change after later writes, and equal texts in a row share them", () => {
     const texts = Array.from({ length: 2_000 }, (_, i) => JSON.stringify({ i, filler: "x".repeat((i * 37) % 3_000) }));
     const kept = texts.map((json) => encodeJson(json));
     for (const [i, json] of texts.entries()) expect(decodeMessage(kept[i]!)).toEqual(JSON.parse(json));
@@ -91,7 +91,7 @@ describe("encodeJson", () => {
     expect(encodeJson(texts[1]!)).not.toBe(encodeJson(texts[0]!));
   });
 
-  test("a text that is no JSON is an error and leaves the next one alone", () => {
+  test("a text that is not JSON throws, and has no effect on the next one", () => {
     const before = encodeJson('{"a":1}');
     for (const broken of ["", "{"]) expect(() => encodeJson(broken)).toThrow();
     expect(encodeJson('{"a":1}')).toEqual(before);
@@ -99,7 +99,7 @@ describe("encodeJson", () => {
 });
 
 describe("decodeMessage", () => {
-  test("reads what another implementation wrote, whichever integers it prefers", () => {
+  test("reads what another implementation writes, whichever integers it prefers", () => {
     expect(decodeMessage(encode(order))).toEqual(order);
     const wide = { created_at: BigInt(order.created_at), amount: -8_000_000_000_000_000n, most: 2n ** 64n - 1n };
     expect(decodeMessage(encode(wide, { useBigInt64: true }))).toEqual({
@@ -116,7 +116,7 @@ describe("decodeMessage", () => {
   });
 
   test("reads strings of all characters and lengths, as values and as keys", () => {
-    // Of strings past 64 bytes msgpackr drops a byte order mark at the start.
+    // In strings of more than 64 bytes, msgpackr drops a byte order mark at the start.
     const string = fc
       .string({ unit: "binary", maxLength: 200, size: "max" })
       .filter((s) => !/^\ufeff|^__proto__$/.test(s));
@@ -127,7 +127,7 @@ describe("decodeMessage", () => {
     );
   });
 
-  test("integers beyond 2^53 don't come out as safe ones", () => {
+  test("integers beyond 2^53 don't become safe ones", () => {
     for (const integer of [2n ** 53n, 2n ** 53n + 1n, 2n ** 63n, 2n ** 64n - 1n, -(2n ** 53n) - 1n, -(2n ** 63n)]) {
       const decoded = decodeMessage(encode(integer, { useBigInt64: true }));
       expect(decoded).toBeTypeOf("number");
@@ -179,11 +179,11 @@ describe("decodeMessage", () => {
     expect(({} as Record<string, unknown>)["admin"]).toBeUndefined();
   });
 
-  test("takes nesting up to the bound", () => {
+  test("accepts nesting up to the bound", () => {
     expect(() => decodeMessage(new Uint8Array(MAX_MESSAGE_DEPTH + 1).fill(0x91).fill(0, -1))).not.toThrow();
   });
 
-  test("one message leaves nothing behind for the next", () => {
+  test("one message has no effect on the next", () => {
     // A record would make 0x40 an object, and a key that isn't UTF-8 would be remembered with the bytes after it.
     expect(() => decodeMessage(bytesOf(0x92, 0xd4, 0x72, 0x40, 0x91, ...text("a"), 1, 0x40))).toThrow();
     expect(decodeMessage(bytesOf(0x91, 0x40))).toEqual([0x40]);
@@ -192,12 +192,12 @@ describe("decodeMessage", () => {
     expect(decodeMessage(bytesOf(0x81, 0xa2, 0xc3, 0xa9, 1))).toEqual({ é: 1 });
   });
 
-  test("own names of objects are names like others", () => {
+  test("names of object methods are keys like others", () => {
     const names = { constructor: 1, toString: 2, hasOwnProperty: 3, toJSON: 4 };
     expect(decodeMessage(encode(names))).toEqual(names);
   });
 
-  /** Either refuses, or reads plain values, the same as another implementation. */
+  /** Either rejects the bytes, or reads the same plain values as another implementation. */
   function readOrRefuse(bytes: Uint8Array): void {
     let value: unknown;
     try {
@@ -209,11 +209,11 @@ describe("decodeMessage", () => {
     expect(value).toEqual(withNumbers(new Decoder({ useBigInt64: true }).decode(bytes)));
   }
 
-  test("random bytes are refused or read as plain values", () => {
+  test("random bytes are rejected or read as plain values", () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), readOrRefuse), { numRuns: 1_000 * EFFORT });
   });
 
-  test("valid messages with bytes changed, cut and put in are refused or read as plain values", () => {
+  test("valid messages with bytes changed, removed and inserted are rejected or read as plain values", () => {
     const change = fc.record({
       at: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
       remove: fc.nat({ max: 3 }),

@@ -1,4 +1,4 @@
-/** Requests as they come in on a connection: bodies up to and above the limit, and many requests in one write. */
+/** Requests on one connection: bodies up to and above the limit, and many requests in one write. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAX_BODY_BYTES } from "../../server/http/limits.ts";
 import { expectBalanced, expectEndsWell } from "../support/checks.ts";
@@ -18,10 +18,10 @@ afterAll(async () => {
 });
 
 describe("bodies", () => {
-  /** A placement, made longer by spaces. */
+  /** A placement, padded with spaces. */
   const bodyOf = (order: object, length: number): string => JSON.stringify(order).padEnd(length, " ");
 
-  test.each(["Content-Length", "chunks"])("one of 64 KiB is read, a longer one is 413, by %s", async (how) => {
+  test.each(["Content-Length", "chunks"])("of 64 KiB are read, longer ones are 413, by %s", async (how) => {
     const [user, market] = [world.user(), world.market()];
     for (const [length, status] of [
       [MAX_BODY_BYTES, 202],
@@ -42,14 +42,14 @@ describe("bodies", () => {
       expect(wire.answers().map((answer) => [length, answer.status, answer.body["code"]])).toEqual([
         [length, status, status === 202 ? 0 : 40000],
       ]);
-      // The rest of a body that was refused would be taken for a request.
+      // The server must close: it would take the rest of a refused body for a request.
       if (status === 413) await wire.ended;
       else wire.socket.destroy();
     }
     expect(await user.all("/orders")).toHaveLength(1);
   });
 
-  test("one that is announced too long is refused before it comes, and one without end is cut off", async () => {
+  test("with too large a Content-Length are refused before they arrive, and endless ones are cut off", async () => {
     const user = world.user();
     const announced = new Wire(world.server.port);
     announced.socket.write(head("POST", "/orders", user.token, ["Content-Length: 4000000000"]));
@@ -64,13 +64,13 @@ describe("bodies", () => {
       if (!endless.socket.write(chunk)) await Promise.race([new Promise((resolve) => endless.socket.once("drain", resolve)), endless.ended]); // biome-ignore format: one wait
     }
     expect(endless.endedAt).not.toBeNull();
-    // What was on its way when the server had had enough lies in the kernel's buffers.
+    // The bytes in flight when the server closes are in the kernel's buffers.
     expect(sent).toBeLessThan(32 * 1024 * 1024);
   });
 });
 
 describe("pipelined requests", () => {
-  test("reads in one write are answered in their order", async () => {
+  test("reads in one write get their responses in order", async () => {
     const [user, market] = [world.user(), world.market()];
     const paths = [
       "/time",
@@ -97,7 +97,7 @@ describe("pipelined requests", () => {
     wire.socket.destroy();
   });
 
-  test("orders in one write: nothing is mixed up, at most the first is placed, and a retry is safe", async () => {
+  test("orders in one write get their own responses; after a close, at most the first is placed, and a retry is safe", async () => {
     const random = Random.printed("pipelined orders");
     let lost = 0;
     for (let round = 0; round < 10; round++) {
@@ -132,6 +132,6 @@ describe("pipelined requests", () => {
       for (const body of bodies) expect(live.filter((name) => name === body.client_order_id)).toHaveLength(1);
       await user.data("DELETE", named);
     }
-    process.stdout.write(`pipelined orders: ${lost} of 10 connections were closed before the last answer\n`);
+    process.stdout.write(`pipelined orders: ${lost} of 10 connections were closed before the last response\n`);
   });
 });

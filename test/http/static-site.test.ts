@@ -1,4 +1,4 @@
-/** The web page as the gateway serves it: from memory, compressed, cached, and with a policy that runs nothing else. */
+/** The web page as the gateway serves it: compressed, cacheable, and with a policy that runs nothing else. */
 
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { Client, type RawAnswer } from "../support/client.ts";
 import { TestServer } from "../support/server.ts";
 
 const HTML = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
-/** Of all that the first page loads before it is asked for more, compressed. */
+/** Of everything that the first page loads by itself, compressed. */
 const MAX_FIRST_LOAD_BYTES = 250 * 1_024;
 
 let server: TestServer;
@@ -24,7 +24,7 @@ afterAll(async () => {
 const get = (path: string, headers: Record<string, string> = {}): Promise<RawAnswer> =>
   client.send("GET", path, headers, null);
 
-/** Addresses of what the document loads by itself. */
+/** Paths that the document loads by itself. */
 function loadedBy(html: string): string[] {
   return [...html.matchAll(/(?:src|href)="\.(\/[^"]+)"/g)].map((match) => match[1]!);
 }
@@ -37,7 +37,7 @@ describe("the page", () => {
     expect(answer.body.toString()).toContain('<div id="page">');
   });
 
-  it("may run and load what is its own and nothing else, and be framed by nobody", async () => {
+  it("may run and load its own files only, and no page may frame it", async () => {
     const { headers, body } = await get("/");
     const policy = new Map(
       String(headers["content-security-policy"])
@@ -55,11 +55,11 @@ describe("the page", () => {
     expect(headers["cross-origin-opener-policy"]).toBe("same-origin");
     expect(headers["access-control-allow-origin"]).toBeUndefined();
     expect(headers["set-cookie"]).toBeUndefined();
-    // What the policy would not run isn't there.
+    // The page has nothing that the policy would block.
     expect(body.toString()).not.toMatch(/<style|style=|onload|<script(?![^>]*src=)|https?:/);
   });
 
-  it("comes compressed as the client takes it, always the same bytes", async () => {
+  it("is compressed as the client accepts it, always the same bytes", async () => {
     const plain = await get("/");
     const script = loadedBy(plain.body.toString()).find((path) => path.endsWith(".js") && path.includes("assets"))!;
     for (const path of ["/", script]) {
@@ -76,13 +76,13 @@ describe("the page", () => {
     }
   });
 
-  it("is asked for again only where it changed, its assets never", async () => {
+  it("is revalidated, and its assets are immutable", async () => {
     const first = await get("/");
     expect(first.headers["cache-control"]).toBe("no-cache");
     const again = await get("/", { "if-none-match": String(first.headers.etag) });
     expect([again.status, again.body.length]).toEqual([304, 0]);
     expect(again.headers["content-security-policy"]).toBe(first.headers["content-security-policy"]);
-    // Another form is another answer.
+    // Another encoding has another ETag.
     const other = await get("/", { "if-none-match": String(first.headers.etag), "accept-encoding": "br" });
     expect(other.status).toBe(200);
     expect((await get("/", { "if-none-match": '"another"' })).status).toBe(200);
@@ -103,19 +103,19 @@ describe("the page", () => {
     expect(sizes.reduce((sum, size) => sum + size, document.body.length)).toBeLessThan(MAX_FIRST_LOAD_BYTES);
   });
 
-  it("shows people that there is nothing, and tells programs in the envelope", async () => {
+  it("responds to an unknown path with a page for people and the envelope for programs", async () => {
     const shown = await get("/no/such/page", HTML);
     expect(shown.status).toBe(404);
     expect(shown.headers["content-type"]).toBe("text/html; charset=utf-8");
-    const told = await get("/no/such/page");
-    expect([told.status, JSON.parse(told.body.toString()).code]).toEqual([404, 4040]);
+    const program = await get("/no/such/page");
+    expect([program.status, JSON.parse(program.body.toString()).code]).toEqual([404, 4040]);
     const api = await get("/api/v1/no/such/path", HTML);
     expect([api.status, JSON.parse(api.body.toString()).code]).toEqual([404, 4040]);
     const broken = await get("/markets/%ff", HTML);
     expect(broken.status).toBe(404);
   });
 
-  it("gives nothing but its own files away", async () => {
+  it("serves its own files only", async () => {
     for (const path of ["/../package.json", "/assets/../../main.js", "/%2e%2e/main.js", "/main.js", "//etc/passwd"]) {
       const { status, body } = await get(path);
       expect([path, status]).toEqual([path, 404]);
@@ -123,7 +123,7 @@ describe("the page", () => {
     }
   });
 
-  it("takes GET and HEAD", async () => {
+  it("accepts GET and HEAD only", async () => {
     const head = await client.send("HEAD", "/", {}, null);
     expect([head.status, head.body.length]).toEqual([200, 0]);
     const posted = await client.send("POST", "/", { "content-type": "application/json" }, "{}");
@@ -133,15 +133,15 @@ describe("the page", () => {
   });
 });
 
-it("is below the path of PUBLIC_URL, and over HTTPS only where that says so", async () => {
+it("with a path and https in PUBLIC_URL, the page is below that path and requires HTTPS", async () => {
   const below = await TestServer.start({ env: { PUBLIC_URL: "https://exchange.test/trade/" } });
-  const asking = new Client(below, null);
+  const visitor = new Client(below, null);
   try {
-    const { headers, body } = await asking.send("GET", "/markets/any", { "accept-encoding": "br" }, null);
+    const { headers, body } = await visitor.send("GET", "/markets/any", { "accept-encoding": "br" }, null);
     expect(brotliDecompressSync(body).toString()).toContain('<base href="/trade/"');
     expect(headers["strict-transport-security"]).toMatch(/^max-age=\d+$/);
   } finally {
-    asking.close();
+    visitor.close();
     await below.stop();
   }
 });
