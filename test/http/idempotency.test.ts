@@ -203,7 +203,7 @@ describe("another body", () => {
 describe("at the same time", () => {
   const SOCKETS = 20;
 
-  test("20 requests on 20 sockets are one order and get 20 equal answers, round after round", async () => {
+  test("20 requests on 20 sockets are one order and get 20 equal responses, round after round", async () => {
     const [market, maker] = [world.market(), world.user()];
     await world.split(maker, market, 100);
     const user = again(world.user(), SOCKETS);

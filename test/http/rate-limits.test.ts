@@ -67,7 +67,7 @@ async function remaining(of: Caller, route: string, scope: string): Promise<numb
   return found[0]!.remaining;
 }
 
-test("every limited answer says what is left, good or bad; what isn't limited says nothing", async () => {
+test("every limited response shows the rest, success or error; an unlimited response shows none", async () => {
   const one = caller();
   const order = await one.place();
   expectRate(rateOf(order), 30, 29);

@@ -1,7 +1,7 @@
 /**
- * Candles as they are kept and read, on a database file of their own: random trades at random times, in commits of all
- * sizes, with crashes at any point between and within them. After each step what is read must be what the plain way
- * makes of all committed trades, and the database's own invariants must hold.
+ * Candles as they are stored and read, on their own database file: random trades at random times, in commits of all sizes,
+ * with crashes at any point between and within commits. After each step, the candles must equal a plain computation from all
+ * committed trades, and the database's own invariants must hold.
  */
 import { copyFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import { type CandleJson, INTERVALS, type PlainTrade, plainCandles, STEPS_MS } f
 import { Random } from "../support/random.ts";
 import { temporaryFolder } from "../support/server.ts";
 
-/** As many fills as may be unwritten before the rows are brought forward; and what is written at a time at least. */
+/** How many fills may be pending before the rows catch up, and the least number of rows in one write. */
 const MAX_UNWRITTEN = 2_048;
 const SLICE = 64;
 const LENGTHS = INTERVALS.length;
@@ -49,7 +49,7 @@ class Store {
     this.candles = new Candles(this.db, MAX_UNWRITTEN);
   }
 
-  /** Commits so many trades, or loses them where it doesn't. */
+  /** Commits so many trades, or loses them in a crash before the commit. */
   trade(count: number, commits = true): void {
     const { db, random } = this;
     const insert = db.prepare("INSERT INTO fills VALUES (?, 0, 1, 1, ?, 1, ?, ?, ?, 0, 0, 0, 0, ?, 0, 0, 0, NULL)");
@@ -79,14 +79,14 @@ class Store {
     }
   }
 
-  /** A slice in a quiet moment; false where there is nothing to write. */
+  /** Writes a slice in a quiet moment; returns false if nothing is pending. */
   idle(): boolean {
     if (!this.candles.hasPending()) return false;
     this.db.transaction(() => this.candles.write(this.lastFill, true)).immediate();
     return true;
   }
 
-  /** Goes on with the files as they lie there, and nothing else. */
+  /** Continues with the files on disk, and nothing else. */
   crash(): void {
     const before = this.path;
     this.path = join(this.folder, `${++this.copies}.db`);
@@ -97,7 +97,7 @@ class Store {
     this.candles = new Candles(this.db, MAX_UNWRITTEN);
   }
 
-  /** Fills beyond what meta says. */
+  /** How many fills the candles of the database don't have yet. */
   get tail(): number {
     return this.lastFill - Number(this.db.prepare("SELECT value FROM meta WHERE key = 'candles_fill'").pluck().get());
   }
@@ -122,7 +122,7 @@ class Store {
     }
   }
 
-  /** The clock goes on by some seconds, at times by much more, and at times it steps back. */
+  /** The clock advances by some seconds, sometimes by much more, and sometimes it steps back. */
   private makeTrade(): Trade {
     const { random } = this;
     if (random.chance(0.002)) this.clock += random.integer(-3, 5) * 86_400_000;
@@ -137,36 +137,39 @@ class Store {
 let store: Store | null = null;
 afterEach(() => store?.db.close());
 
-test.for([1, 7, 400])("candles of %i outcomes are those of all committed trades, whenever it crashes", (outcomes) => {
-  const random = Random.printed(`candles of ${outcomes} outcomes`);
-  store = new Store(random, outcomes);
-  for (let step = 0; step < 60; step++) {
-    const most = random.pick([1, 20, 200, 600]);
-    const count = random.integer(1, most);
-    const chance = random.next();
-    if (chance < 0.7) store.trade(count);
-    else if (chance < 0.8) store.trade(count, false);
-    else if (chance < 0.9) store.idle();
-    else store.crash();
-    store.expectRight();
-    if (step % 6 === 0) store.expectSound();
-  }
-  while (store.idle()) store.expectRight();
-  expect(store.tail).toBe(0);
-  store.expectSound();
-});
+test.for([1, 7, 400])(
+  "candles of %i outcomes are those of all committed trades, whenever the store crashes",
+  (outcomes) => {
+    const random = Random.printed(`candles of ${outcomes} outcomes`);
+    store = new Store(random, outcomes);
+    for (let step = 0; step < 60; step++) {
+      const most = random.pick([1, 20, 200, 600]);
+      const count = random.integer(1, most);
+      const chance = random.next();
+      if (chance < 0.7) store.trade(count);
+      else if (chance < 0.8) store.trade(count, false);
+      else if (chance < 0.9) store.idle();
+      else store.crash();
+      store.expectRight();
+      if (step % 6 === 0) store.expectSound();
+    }
+    while (store.idle()) store.expectRight();
+    expect(store.tail).toBe(0);
+    store.expectSound();
+  },
+);
 
-test("the rows never fall far behind, however many trades come in one commit and in how many outcomes", () => {
+test("rows are never far behind, however many trades and outcomes one commit has", () => {
   store = new Store(Random.printed("candles of full commits"), 2_000);
   for (let i = 0; i < 30; i++) {
     store.trade(i % 5 === 0 ? 600 : store.random.integer(1, 300));
-    // As much again while it is written, and the commits in which either begins; a trade has up to three fills.
+    // As many fills again may arrive during a write, and a whole commit before and after; a trade has up to three fills.
     expect(store.tail).toBeLessThanOrEqual(2 * MAX_UNWRITTEN + 2 * 3 * 600);
   }
   store.expectSound();
 });
 
-test("of trades from before there were candles the migration makes the same", () => {
+test("a migration makes the same candles of trades from before there were any", () => {
   store = new Store(Random.printed("candles by migration"), 5);
   for (let i = 0; i < 5; i++) store.trade(400);
   while (store.idle());

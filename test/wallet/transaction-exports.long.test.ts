@@ -1,6 +1,6 @@
 /**
- * Long exports as CSV: a file of any length is whole, a client which reads slowly holds little memory, one which stops
- * reading is given up, and nobody waits for an export.
+ * Long exports as CSV: a file of any length is complete, a slow client takes little memory, the server closes a client that
+ * stops reading, and nobody else waits for an export. What an export contains is transaction-exports.test.ts.
  */
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -17,11 +17,11 @@ let world: World;
 let trader: Client;
 let market: TestMarket;
 
-/** Of the user with a long past: some 32 MB as CSV. */
-const LONG_PAST = 600_000;
+/** Transactions of the historian: some 32 MB as CSV. */
+const HISTORY_LENGTH = 600_000;
 
-/** Splits and merges in turn, as the journal would have written them. */
-function writeLongPast(dataDir: string): void {
+/** Writes splits and merges in turn, as the journal would. */
+function writeLongHistory(dataDir: string): void {
   withDatabase(dataDir, (db) => {
     db.prepare(
       `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < @count)
@@ -29,13 +29,13 @@ function writeLongPast(dataDir: string): void {
        SELECT last_entry_id + i, users.id, iif(i % 2 = 1, 'split', 'merge'), iif(i % 2 = 1, -1, 1) * 1000000,
          balance - i % 2 * 1000000, @market, @at
        FROM n, totals, users JOIN accounts ON user_id = users.id WHERE email = 'historian@example.com'`,
-    ).run({ count: LONG_PAST, market: market.id, at: Date.now() });
-    db.prepare("UPDATE totals SET last_entry_id = last_entry_id + ?").run(LONG_PAST);
+    ).run({ count: HISTORY_LENGTH, market: market.id, at: Date.now() });
+    db.prepare("UPDATE totals SET last_entry_id = last_entry_id + ?").run(HISTORY_LENGTH);
     db.exec(RECOUNT_ACTIVITY);
   });
 }
 
-/** A client that reads when it is told to. */
+/** A client that reads on demand. */
 class SlowReader {
   readonly ended: Promise<void>;
   bytes = 0;
@@ -62,7 +62,7 @@ class SlowReader {
 
   private onData: () => void = () => {};
 
-  /** Resolves when so many bytes more are read; then it stops reading. */
+  /** Reads so many more bytes, and then stops reading. */
   async read(bytes: number): Promise<void> {
     const enough = this.bytes + bytes;
     this.socket.resume();
@@ -80,24 +80,24 @@ class SlowReader {
     this.socket.resume();
   }
 
-  goAway(): void {
+  disconnect(): void {
     this.socket.resetAndDestroy();
   }
 }
 
-describe("a long past", () => {
+describe("a long history", () => {
   const token = tokenOf("historian");
   beforeAll(async () => {
     world = await World.start({ users: 1, named: { historian: {} } });
     market = world.market();
     await world.server.stop();
-    writeLongPast(world.server.dataDir);
+    writeLongHistory(world.server.dataDir);
     world.server = await world.server.restart();
     trader = world.user();
   });
   afterAll(() => expectEndsWell(world));
 
-  test("is told whole, and others are answered meanwhile", async () => {
+  test("is exported completely, and others get their responses meanwhile", async () => {
     const client = new Client(world.server, token);
     const before = world.server.residentBytes;
     let isDone = false;
@@ -105,25 +105,25 @@ describe("a long past", () => {
       isDone = true;
       return answer;
     });
-    let answered = 0;
+    let responses = 0;
     let longest = 0;
     while (!isDone) {
       const began = performance.now();
       await trader.get("/wallet/balance");
       longest = Math.max(longest, performance.now() - began);
-      answered++;
+      responses++;
     }
     const { text } = await whole;
-    expect(text.split("\r\n").length).toBe(LONG_PAST + 3);
-    expect(answered).toBeGreaterThan(20);
+    expect(text.split("\r\n").length).toBe(HISTORY_LENGTH + 3);
+    expect(responses).toBeGreaterThan(20);
     expect(longest).toBeLessThan(1_000);
-    // Never whole in memory. From Node 24 on the young generations of the threads that make it grow to 128 MiB each.
+    // Never all in memory. From Node 24 on, the young generations of the threads that write it grow to 128 MiB each.
     const most = majorOf(process.versions.node) < 24 ? 4 : 6;
     expect(world.server.residentBytes - before).toBeLessThan(text.length * most);
     client.close();
   });
 
-  test("several at one time are exact, and trading goes on beside them", async () => {
+  test("several exports at once are exact, and trading continues beside them", async () => {
     const maker = new Client(world.server, tokenOf("user0"), 4);
     const batch = async (): Promise<number> => {
       const began = performance.now();
@@ -134,7 +134,7 @@ describe("a long past", () => {
     const median = (times: number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1]!;
     const alone: number[] = [];
     for (let i = 0; i < 100; i++) alone.push(await batch());
-    // The historian's twice, as many as one user may have, and the trader's own again and again while it trades.
+    // The historian exports twice, as often as one user may, and the trader again and again while it trades.
     const historian = new Client(world.server, token, 2);
     let under = 2;
     const count = (answer: Awaited<ReturnType<typeof download>>): typeof answer => {
@@ -155,10 +155,10 @@ describe("a long past", () => {
     await exporting;
     const [first, second] = await Promise.all(whole);
     const lines = first!.text.split("\r\n");
-    expect(lines.length).toBe(LONG_PAST + 3);
+    expect(lines.length).toBe(HISTORY_LENGTH + 3);
     expect(second!.text === first!.text).toBe(true);
     for (const [i, type] of ["merge", "split"].entries()) expect(lines[1 + i]!.split(",")[1]).toBe(type);
-    // Each of the trader's is its history up to some moment.
+    // Each export of the trader is its history up to some moment.
     const all = await maker.all<TransactionJson>(PATH, 200);
     expect(own.length).toBeGreaterThan(1);
     for (const each of own) expect(each).toEqual(all.slice(all.length - each.length));
@@ -168,7 +168,7 @@ describe("a long past", () => {
     for (const client of [maker, historian, exporter]) client.close();
   });
 
-  test("to a client that reads slowly is made as it is read", async () => {
+  test("an export to a slow client is written as the client reads", async () => {
     const reader = new SlowReader(token);
     await reader.read(1_000);
     const before = world.server.residentBytes;
@@ -180,25 +180,25 @@ describe("a long past", () => {
     expect(world.server.residentBytes - before).toBeLessThan(24 * 1024 * 1024);
     reader.readAll();
     await eventually(async () => expect(reader.last).toMatch(/\r\n0\r\n\r\n$/));
-    reader.goAway();
+    reader.disconnect();
     await reader.ended;
   });
 
-  test("no more than so many at one time of one user; whoever goes away makes room", async () => {
+  test("one user has a bounded number of exports at once; a client that disconnects makes room", async () => {
     const readers = await startAll();
     const client = new Client(world.server, token);
     await expectRefused(client.request("GET", PATH, { headers: { Accept: CSV } }), 429, 42900, /exports/);
     client.close();
     expect(await trader.request("GET", PATH)).toMatchObject({ status: 200 });
     expect((await download(trader)).status).toBe(200);
-    for (const reader of readers) reader.goAway();
+    for (const reader of readers) reader.disconnect();
     await expectRoom();
   });
 
-  test("a client that takes nothing for long is given up, and its answer has no end", async () => {
+  test("the server closes a client that reads nothing for long, without the end of its response", async () => {
     const readers = await startAll();
-    // Room for so many again: each of the first was given up, whichever went last.
-    for (const other of await startAll()) other.goAway();
+    // There is room for as many again, so the server has closed each of the first.
+    for (const other of await startAll()) other.disconnect();
     for (const reader of readers) {
       reader.readAll();
       await reader.ended;
@@ -206,7 +206,7 @@ describe("a long past", () => {
     }
   });
 
-  test("one that is under way when the server stops is cut short, and nobody's fault", async () => {
+  test("an export in flight when the server stops is cut short, without an error in the log", async () => {
     const [reader] = await startAll();
     await world.server.stop();
     reader!.readAll();
@@ -222,13 +222,13 @@ describe("a long past", () => {
     return readers;
   }
 
-  /** Begins as soon as there is room: the server may hear a moment later of one that went away. */
+  /** Starts as soon as there is room: the server may notice a disconnect a moment later. */
   async function startOne(): Promise<SlowReader> {
     return eventually(async () => {
       const reader = new SlowReader(token);
       await reader.read(1);
       if (reader.status !== 200) {
-        reader.goAway();
+        reader.disconnect();
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
       expect(reader.status).toBe(200);
@@ -237,6 +237,6 @@ describe("a long past", () => {
   }
 
   async function expectRoom(): Promise<void> {
-    (await startOne()).goAway();
+    (await startOne()).disconnect();
   }
 });

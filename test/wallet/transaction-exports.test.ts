@@ -1,3 +1,7 @@
+/**
+ * Transactions as CSV: an export has the same rows as the pages, with filters, and its cells are safe to open in a
+ * spreadsheet. Long exports and slow clients are transaction-exports.long.test.ts.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { csvCell, csvLine } from "../../server/util/csv.ts";
 import { EXPORT_SLICE_ROWS } from "../../server/wallet/limits.ts";
@@ -12,7 +16,7 @@ let world: World;
 let trader: Client;
 let market: TestMarket;
 
-describe("a file", () => {
+describe("a CSV export", () => {
   beforeAll(async () => {
     const chief = { role: "operator", password: PASSWORD } as const;
     const named = { reader: { scopes: [["orders:write"]] }, investor: {}, chief };
@@ -21,7 +25,7 @@ describe("a file", () => {
     trader = world.user();
     const other = world.user();
     for (const user of [trader, other]) await world.split(user, market, 5_000);
-    // Each side of a match has three transactions at most.
+    // A match gives each side three transactions at most.
     const orders = (side: number, price: number): object[] =>
       Array.from({ length: 50 }, () => ({ op: "place", ...terms(market, 0, side, price, 2) }));
     for (let i = 0; i < 20; i++) {
@@ -29,14 +33,14 @@ describe("a file", () => {
       await other.data("POST", "/orders/batch", { operations: orders(BUY, 1_000) });
       await other.data("POST", "/orders/batch", { operations: orders(SELL, 900) });
       await trader.data("POST", "/orders/batch", { operations: orders(BUY, 900) });
-      // What merging costs is a fee that no fill has.
+      // A merge costs a fee without a fill.
       await trader.data("POST", "/wallet/merge", { market_id: market.id, quantity: 3 });
     }
     await eventually(async () => expect(await trader.all("/orders")).toEqual([]));
   });
   afterAll(() => expectEndsWell(world));
 
-  test("of some 5,000 transactions is those of the pages, in slices", async () => {
+  test("of some 5,000 transactions has those of the pages, in slices", async () => {
     const wanted = await trader.all<TransactionJson>(PATH, 200);
     expect(wanted.length).toBeGreaterThan(2 * EXPORT_SLICE_ROWS);
     const { status, headers, text } = await download(trader);
@@ -50,7 +54,7 @@ describe("a file", () => {
     expect(parse(text)).toEqual(wanted);
   });
 
-  test("has what fits the filters", async () => {
+  test("has the transactions that match the filters", async () => {
     const all = await trader.all<TransactionJson>(PATH, 200);
     const [from, to] = [all[3_000]!.created_at, all[1_000]!.created_at];
     const within = all.filter(({ created_at }) => created_at >= from && created_at <= to);
@@ -62,12 +66,12 @@ describe("a file", () => {
     expect((await download(trader, "?type=withdrawal")).text).toBe(`${HEADER}\r\n`);
   });
 
-  test("amounts are integers of micro-USDC", async () => {
+  test("has amounts as integers of micro-USDC", async () => {
     const { text } = await download(trader, "?type=deposit");
     expect(parse(text)).toMatchObject([{ type: "deposit", amount: 10_000 * USDC, balance_after: 10_000 * USDC }]);
   });
 
-  test("a formula in a market's texts is in no cell, and amounts below zero stay numbers", async () => {
+  test("has no formula from a market's texts in any cell, and amounts below zero stay numbers", async () => {
     const formula = "=cmd|' /C calc'!A0";
     const { client: chief } = await signIn(world.server, "chief@example.com");
     const { id } = await chief.data<{ id: number }>("POST", "/admin/markets", {
@@ -90,7 +94,7 @@ describe("a file", () => {
     chief.close();
   });
 
-  test("a cell is quoted where it must be, and no text begins as a formula does", () => {
+  test("quotes a cell where it must, and starts no text like a formula", () => {
     const cells: [value: string | number | null, text: string][] = [
       [null, ""],
       [-5, "-5"],
@@ -127,7 +131,7 @@ describe("a file", () => {
     expect(headers["content-type"]).toBe(isCsv ? "text/csv; charset=utf-8" : "application/json");
   });
 
-  test("refusals are JSON, and come before anything else", async () => {
+  test("is refused in JSON for a bad query or token", async () => {
     const csv = { headers: { Accept: CSV } };
     const cases: [query: string, message: RegExp][] = [
       ["?type=all", /^type/],

@@ -1,7 +1,7 @@
 /**
- * Money in and out at random beside trading, over a kill -9: deposits, withdrawals with every end, the house's funds and
- * earnings, orders and sets. After each step the books balance; in the end each user has what its transactions say,
- * and of each withdrawal happened what was answered. TEST_SEED repeats a run.
+ * Random deposits, withdrawals with every end, money of the house, orders and sets, over a kill -9. After each step the
+ * books balance; at the end each user's balance is the sum of its transactions, and each withdrawal has the status that the
+ * server confirmed. TEST_SEED repeats a run.
  */
 import { afterEach, expect, test } from "vitest";
 import { eventually, expectBalanced, expectQuiet, expectSoundDatabase } from "../support/checks.ts";
@@ -86,7 +86,7 @@ class Session {
     return answer;
   }
 
-  /** A new one, or one that was there before, which must change nothing. */
+  /** A new deposit, or a repeat of one, which must have no effect. */
   private async credit(user: number): Promise<void> {
     const { random } = this;
     const fresh = {
@@ -110,7 +110,7 @@ class Session {
     if (code === 0) this.withdrawals.push({ id: data.id, user, amount, status: data.status });
   }
 
-  /** Any end of any withdrawal: it must be refused where there was one before. */
+  /** Any end of any withdrawal: it must be refused after a first one. */
   private async decide(): Promise<void> {
     const { random } = this;
     if (this.withdrawals.length === 0) return;
@@ -128,7 +128,7 @@ class Session {
             path,
             kind === "pay" && random.chance(0.5) ? { reference: `out ${known.id}` } : {},
           );
-    // Paid with the same reference twice: answered, and done once.
+    // A second payment with the same reference succeeds without effect.
     if (before !== "pending") expect([0, 40900]).toContain(code);
     else if (code === 0 && known.status === "pending")
       known.status = { cancel: "canceled", pay: "paid", refuse: "refused" }[kind];
@@ -163,7 +163,7 @@ class Session {
 }
 
 test.each(variants([1], [2]))(
-  "money in and out beside trading is nobody's and nothing's loss, with ENGINE_THREADS=%i",
+  "money in and out beside trading neither appears nor disappears, with ENGINE_THREADS=%i",
   async (threads) => {
     const random = Random.printed("money in and out");
     const person = { deposit: 60 * USDC, password: PASSWORD };
