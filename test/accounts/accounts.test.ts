@@ -3,9 +3,9 @@
  * application for tier 2. The tests use a real server, and include restarts and crashes.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { clockAt, eventually, expectEnded, expectEndsWell, expectUnlogged } from "../support/checks.ts";
+import { eventually, expectEnded, expectEndsWell, expectUnlogged } from "../support/checks.ts";
 import { type Answer, askOnce, type Client, type OrderJson } from "../support/client.ts";
-import { expectUnkept, rowsOf, withDatabase } from "../support/data-dir.ts";
+import { rowsOf } from "../support/data-dir.ts";
 import {
   createPat,
   freshAddress,
@@ -29,15 +29,7 @@ import { HIGH_LIMITS } from "../support/rates.ts";
 import { Socket } from "../support/socket.ts";
 import { ThirdParty } from "../support/third-party.ts";
 import { BUY, expectRefused, terms } from "../support/trading.ts";
-import {
-  ALL_SCOPES,
-  PUBLIC_URL,
-  type TestMarket,
-  USDC,
-  type UserSpec,
-  World,
-  type WorldOptions,
-} from "../support/world.ts";
+import { ALL_SCOPES, PUBLIC_URL, type TestMarket, USDC, type UserSpec, World } from "../support/world.ts";
 
 const NEW_PASSWORD = "nine lanterns over the weir";
 const MAX_MESSAGES_PER_HOUR = 5;
@@ -943,115 +935,4 @@ test("nobody got a mail that nothing asked for", async () => {
   await hiddenWorkDone();
   const counts = [...mailsExpected.keys()].map((email) => [email, messagesTo(world.server, email).length]);
   expect(counts).toEqual([...mailsExpected]);
-});
-
-/** Runs a test on servers of its own, in sequence on one data folder. */
-async function overRestarts(options: WorldOptions, run: (own: World) => Promise<void>): Promise<void> {
-  const own = await World.start({ ...options, env: { PUBLIC_URL, ...options.env } });
-  try {
-    await run(own);
-    await expectSecretEnd(own);
-  } finally {
-    await own.server.kill();
-  }
-}
-
-describe("what was answered is there", () => {
-  test("after kill -9 and after SIGTERM: accounts, passwords, links, the phone, applications", async () => {
-    const waiting = ["unspent", "verifying", "late"].map((name) => `${name}@people.example`);
-    const named: Record<string, UserSpec> = {
-      changing: { password: PASSWORD },
-      forgetful: { password: PASSWORD },
-      dialing: { tier: 0, password: PASSWORD },
-      applying: { tier: 1, password: PASSWORD },
-    };
-    await overRestarts({ named, users: 0 }, async (own) => {
-      const [phone, old] = [freshPhone(), own.server];
-      for (const email of waiting) expect((await register(old, email)).status).toBe(201);
-      const links = await Promise.all(waiting.map((email) => verificationToken(old, email)));
-      const visitor = visitors(own);
-      await post("/auth/forgot-password", { email: "forgetful@example.com" }, visitor);
-      await post("/auth/forgot-password", { email: "unspent@people.example" }, visitor);
-      const resets = [await resetToken(old, "forgetful@example.com"), await resetToken(old, "unspent@people.example")];
-      const [changing, dialing, applying] = await Promise.all(
-        ["changing", "dialing", "applying"].map((name) => signIn(old, `${name}@example.com`)),
-      );
-      for (const signedIn of [changing!, dialing!, applying!]) kept(signedIn);
-      await dialing!.client.data("POST", "/me/phone", { phone });
-      const code = await phoneCode(old, phone);
-      await applying!.client.data("POST", "/me/phone", { phone: freshPhone() });
-      const document = { document_type: "id_card", document_number: "77", country: "FR" };
-      const answers = await Promise.all([
-        register(old, "new@people.example"),
-        post("/auth/verify-email", { token: links[1], password: PASSWORD }, visitor),
-        post("/auth/reset-password", { token: resets[0], password: NEW_PASSWORD }, visitor),
-        changing!.client.request("POST", "/me/password", { body: { current: PASSWORD, new: NEW_PASSWORD } }),
-        dialing!.client.request("POST", "/me/phone/verify", { body: { code } }),
-        applying!.client.request("POST", "/me/identity", { body: document }),
-      ]);
-      await old.kill();
-      expect(answers.map(({ code: each }) => each)).toEqual([0, 0, 0, 0, 0, 0]);
-      const [made, , , , dialed, applied] = answers;
-
-      own.server = await old.restart();
-      const check = async (): Promise<void> => {
-        const { server } = own;
-        const people = visitors(own);
-        const signInAs = async (email: string, password: string): Promise<SignInJson> => {
-          const answer = await login(server, email, password);
-          expect([email, answer.code]).toEqual([email, 0]);
-          return answer.data;
-        };
-        expect((await signInAs("new@people.example", PASSWORD)).user).toEqual(made!.data);
-        expect((await signInAs("verifying@people.example", PASSWORD)).user.email_verified).toBe(true);
-        await signInAs("forgetful@example.com", NEW_PASSWORD);
-        await signInAs("changing@example.com", NEW_PASSWORD);
-        for (const email of ["forgetful@example.com", "changing@example.com"]) {
-          expect((await login(server, email)).code).toBe(40100);
-        }
-        expect((await signInAs("dialing@example.com", PASSWORD)).user).toEqual(dialed!.data);
-        expect(dialed!.data).toMatchObject({ phone, phone_verified: true });
-        const { access_token } = await signInAs("applying@example.com", PASSWORD);
-        const applicant = guests.client(server, access_token);
-        expect(await applicant.get("/me/identity")).toEqual(applied!.data);
-        await expectRefused(applicant.request("POST", "/me/identity", { body: document }), 409, 40900);
-        await expectRefused(post("/auth/verify-email", { token: links[1] }, people), 400, 40000, /^token/);
-        const again = { token: resets[0], password: PASSWORD };
-        await expectRefused(post("/auth/reset-password", again, people), 400, 40000, /^token/);
-        const taken = { email: "NEW@people.example", password: PASSWORD };
-        await expectRefused(post("/auth/register", taken, people), 409, 40900);
-      };
-      await check();
-      // A crash loses the codes; the user requests a new one.
-      const applicant = kept(await signIn(own.server, "applying@example.com"));
-      const late = applicant.client.request("POST", "/me/phone/verify", { body: { code: "123456" } });
-      await expectRefused(late, 409, 40900);
-      // A link from before the crash still works for an account that existed then.
-      const body = { token: links[0], password: PASSWORD };
-      const spent = await post<UserJson>("/auth/verify-email", body, visitors(own));
-      expect(spent.data).toMatchObject({ email: "unspent@people.example", email_verified: true });
-
-      await own.server.stop();
-      // The last two links, the only unspent ones: one is about to expire and the other has expired.
-      const expiresAt = Date.now() + 2_500;
-      withDatabase(own.server.dataDir, (db) => {
-        const shorten = db.prepare("UPDATE email_tokens SET expires_at = ? WHERE purpose = ? AND used_at IS NULL");
-        expect(shorten.run(expiresAt, "verify_email").changes).toBeGreaterThan(0);
-        expect(shorten.run(Date.now(), "reset_password").changes).toBe(1);
-      });
-      own.server = await own.server.restart();
-      await expectRefused(
-        post("/auth/reset-password", { token: resets[1], password: NEW_PASSWORD }, visitors(own)),
-        400,
-        40000,
-        /^token/,
-      );
-      await check();
-      await expectRefused(post("/auth/verify-email", { token: links[0] }, visitors(own)), 400, 40000, /^token/);
-      await clockAt(expiresAt);
-      await expectRefused(post("/auth/verify-email", { token: links[2] }, visitors(own)), 400, 40000, /^token/);
-
-      expectUnkept([PASSWORD, NEW_PASSWORD, ...links, ...resets], own.server.dataDir);
-    });
-  });
 });

@@ -1,22 +1,14 @@
 /**
  * Personal access tokens, as owners and thieves use them: shown once, bound to scopes, a lifetime and addresses,
- * revoked immediately. Also the rebates of orders placed with one. The server stands behind a trusted proxy.
+ * revoked immediately. Also the rebates of orders placed with one. The server stands behind a trusted proxy. For
+ * restarts, see restarts.test.ts.
  */
-
 import type { Static } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Pat } from "../../server/accounts/schemas.ts";
-
-import {
-  CLOSE_DEADLINE_MS,
-  clockAt,
-  expectBalanced,
-  expectEnded,
-  expectEndsWell,
-  expectUnlogged,
-} from "../support/checks.ts";
-import type { Answer, Client, OwnFillJson } from "../support/client.ts";
-import { expectUnkept, rowsOf } from "../support/data-dir.ts";
+import { CLOSE_DEADLINE_MS, expectBalanced, expectEnded, expectEndsWell, expectUnlogged } from "../support/checks.ts";
+import type { Answer, Client, OrderJson, OwnFillJson } from "../support/client.ts";
+import { expectUnkept } from "../support/data-dir.ts";
 import { type CreatedPatJson, createPat, Guests, PASSWORD, signIn } from "../support/identity.ts";
 import { notional, rebateOn } from "../support/reference.ts";
 import { refusedUpgrade, Socket } from "../support/socket.ts";
@@ -31,21 +23,9 @@ const MAX_PATS = 100;
 const TRADING = ["orders:write", "portfolio:read"];
 
 const NAMES = [
-  [
-    "making",
-    "refused",
-    "scoped",
-    "doubling",
-    "expiring",
-    "bound",
-    "using",
-    "revoking",
-    "owner",
-    "stranger",
-    "managing",
-  ],
-  ["crowd", "maker", "taker"],
-].flat();
+  ...["making", "refused", "scoped", "doubling", "expiring", "bound", "using", "revoking", "owner", "stranger"],
+  ...["managing", "crowd", "maker", "taker"],
+];
 
 let world: World;
 const guests = new Guests();
@@ -64,20 +44,15 @@ beforeAll(async () => {
 afterAll(async () => {
   guests.close();
   await expectBalanced(world.anonymous());
-  await expectSecretEnd(world);
+  await expectEndsWell(world);
+  expectUnlogged(secrets, world.server);
+  expectUnkept(secrets, world.server.dataDir);
 });
 
-/** Stops the server. Expects consistent state and no secret anywhere. */
-async function expectSecretEnd(of: World): Promise<void> {
-  await expectEndsWell(of);
-  expectUnlogged(secrets, of.server);
-  expectUnkept(secrets, of.server.dataDir);
-}
-
-const clientOf = (token: string, at = world, sockets = 1): Client => guests.client(at.server, token, sockets);
+const clientOf = (token: string, sockets = 1): Client => guests.client(world.server, token, sockets);
 /** Returns a session's client. */
-const enter = async (name: string, at = world): Promise<Client> =>
-  (await guests.signIn(at.server, `${name}@example.com`)).client;
+const enter = async (name: string): Promise<Client> =>
+  (await guests.signIn(world.server, `${name}@example.com`)).client;
 
 async function make(session: Client, more: object = {}): Promise<CreatedPatJson> {
   const made = await createPat(session, more);
@@ -134,7 +109,7 @@ describe("a token", () => {
     }
   });
 
-  test("what is wrong with a request for one is named, and makes none", async () => {
+  test("an invalid request names the wrong field, and creates no token", async () => {
     const session = await enter("refused");
     const now = Date.now();
     const wrong: [body: object, field: string][] = [
@@ -173,7 +148,7 @@ describe("a token", () => {
     expect(await list(session)).toEqual([]);
   });
 
-  test("its scopes are kept once each", async () => {
+  test("keeps each scope once", async () => {
     const session = await enter("doubling");
     const scopes = ["portfolio:read", "orders:write", "portfolio:read"];
     const made = await make(session, { scopes });
@@ -181,7 +156,7 @@ describe("a token", () => {
     expect((await recordOf(session, made.id)).scopes).toEqual(made.scopes);
   });
 
-  test("each scope allows what is its own and nothing more", async () => {
+  test("with one scope may do what that scope allows, and nothing more", async () => {
     const session = await enter("scoped");
     const { server } = world;
     const market = world.market();
@@ -228,8 +203,8 @@ describe("a token", () => {
       for (const [op, data] of operations) {
         expectAllowed(op, (await socket.ask({ op, data })).code, scope === "orders:write");
       }
-      const tied = await socket.ask({ op: "cancel_on_disconnect", enabled: true });
-      expectAllowed("cancel_on_disconnect", tied.code, scope === "orders:write");
+      const { code } = await socket.ask({ op: "cancel_on_disconnect", enabled: true });
+      expectAllowed("cancel_on_disconnect", code, scope === "orders:write");
       // Any token may read its owner's identity, and market data is public.
       expect((await askMe(client)).code).toBe(0);
       expect((await client.request("GET", `/markets/${market.id}`)).code).toBe(0);
@@ -238,7 +213,7 @@ describe("a token", () => {
     }
   });
 
-  test("a socket hears of orders and money what its scopes allow", async () => {
+  test("on a socket gets the updates of orders and money that its scopes allow", async () => {
     const session = await enter("scoped");
     const market = world.market();
     const sockets: [scope: string, socket: Socket][] = [];
@@ -248,10 +223,7 @@ describe("a token", () => {
     const { id } = await session.place(terms(market, 0, BUY, 100, 1));
     await session.cancel(id);
     const reader = sockets.find(([scope]) => scope === "portfolio:read")![1];
-    await reader.frame<{ id: number; status: string }>(
-      "order.updated",
-      (data) => data.id === id && data.status === "canceled",
-    );
+    await reader.frame<OrderJson>("order.updated", (data) => data.id === id && data.status === "canceled");
     await reader.frame<{ held: number }>("balance.updated", ({ held }) => held === 0);
     for (const [scope, socket] of sockets) {
       await socket.settled();
@@ -374,7 +346,7 @@ describe("allowed addresses", () => {
 });
 
 describe("the end of a token", () => {
-  test("revocation is at once, for all connections and sockets, and for this one only", async () => {
+  test("revocation ends all of its connections and sockets at once, and no other token's", async () => {
     const session = await enter("revoking");
     const { server } = world;
     const [made, other] = [await make(session), await make(session)];
@@ -399,7 +371,7 @@ describe("the end of a token", () => {
     expect((await askMe(clientOf(other.token))).code).toBe(0);
   });
 
-  test("another's token is none, and logout ends no token", async () => {
+  test("another user cannot see or revoke it, and a logout doesn't end it", async () => {
     const [owner, stranger] = [await enter("owner"), await enter("stranger")];
     const made = await make(owner);
     await expectRefused(revoke(stranger, made.id), 404, 4040);
@@ -409,7 +381,7 @@ describe("the end of a token", () => {
     expect((await list(await enter("owner"))).map(({ id }) => id)).toEqual([made.id]);
   });
 
-  test("a token manages nothing of the account", async () => {
+  test("a token cannot manage the account", async () => {
     const session = await enter("managing");
     const made = await make(session);
     const client = clientOf(made.token);
@@ -447,9 +419,9 @@ describe("the end of a token", () => {
     expect((await signIn(world.server, "managing@example.com")).user.email).toBe("managing@example.com");
   });
 
-  test("a user has a hundred at most, also where they are asked for at one time", async () => {
+  test("a user has a hundred at most, even if parallel requests create them", async () => {
     const session = await enter("crowd");
-    const crowd = clientOf(session.token!, world, 32);
+    const crowd = clientOf(session.token!, 32);
     const tries = Array.from({ length: MAX_PATS + 10 }, (_, i) => tryMake(crowd, { name: `bot ${i}` }));
     const answers = await Promise.all(tries);
     const made = answers.filter(({ status }) => status === 201);
@@ -463,8 +435,8 @@ describe("the end of a token", () => {
   });
 });
 
-describe("what a token is used for", () => {
-  test("its last use is noted, by HTTP and by a socket", async () => {
+describe("the use of a token", () => {
+  test("its last use is recorded, over HTTP and on a socket", async () => {
     const session = await enter("using");
     const [used, opened, idle] = [await make(session), await make(session), await make(session)];
     const before = Date.now();
@@ -480,7 +452,7 @@ describe("what a token is used for", () => {
     expect((await recordOf(session, idle.id)).last_used_at).toBeNull();
   });
 
-  test("an order placed with a token earns a rebate of 10 BPS as maker, with a session 5", async () => {
+  test("a maker's rebate is 10 BPS for an order placed with a token, and 5 with a session", async () => {
     const market = world.market();
     const maker = await enter("maker");
     const pat = clientOf((await make(maker, { scopes: TRADING })).token);
@@ -522,68 +494,5 @@ describe("what a token is used for", () => {
     const fees = taken.reduce((sum, { fee }) => sum + fee, 0);
     expect((await taker.solvency()).house - house).toBe(fees - rebates);
     for (const socket of [sessionSocket, patSocket]) await socket.close();
-  });
-});
-
-describe("what was answered is there", () => {
-  test("after kill -9 and after SIGTERM: tokens, their bounds, their last use, and revocations", async () => {
-    const own = await World.start({
-      named: { keeping: { password: PASSWORD, scopes: [] } },
-      users: 0,
-      env: { PUBLIC_URL, TRUSTED_PROXIES: "127.0.0.1" },
-    });
-    try {
-      const session = await enter("keeping", own);
-      const expiresAt = Date.now() + 2_500;
-      const [revoked, expiring] = [await make(session), await make(session, { expires_at: expiresAt })];
-      const answers = await Promise.all([
-        tryMake(session, { name: "lasting", scopes: ["portfolio:read"], expires_at: Date.now() + DAY_MS }),
-        tryMake(session, { name: "bound", scopes: ["portfolio:read"], allowed_ips: ["192.0.2.0/24"] }),
-        revoke(session, revoked.id),
-      ]);
-      await own.server.kill();
-      expect(answers.map(({ code }) => code)).toEqual([0, 0, 0]);
-      const made = answers.slice(0, 2).map(({ data }) => data as CreatedPatJson);
-      const [lasting, bound] = made as [CreatedPatJson, CreatedPatJson];
-      for (const { token } of made) secrets.add(token);
-      const recordsOf = (tokens: readonly CreatedPatJson[]): PatJson[] => tokens.map(({ token: _, ...rest }) => rest);
-
-      const check = async (): Promise<void> => {
-        await isGone(clientOf(revoked.token, own));
-        await expectRefused(clientOf(lasting.token, own).request("POST", "/orders", { body: {} }), 403, 40300);
-        await expectRefused(askMe(clientOf(bound.token, own)), 403, 40300);
-      };
-      own.server = await own.server.restart();
-      const owner = clientOf(session.token!, own);
-      const records = recordsOf([bound, lasting, expiring]).toSorted((a, b) => b.id - a.id);
-      expect(await list(owner)).toEqual(records);
-      await check();
-      const headers = { "X-Forwarded-For": "192.0.2.200" };
-      expect((await askMe(clientOf(bound.token, own), headers)).code).toBe(0);
-      const usedAt = (await recordOf(owner, bound.id)).last_used_at!;
-      const lastingAt = (await recordOf(owner, lasting.id)).last_used_at!;
-      expect([usedAt > 0, lastingAt > 0]).toEqual([true, true]);
-
-      await clockAt(expiresAt);
-      await own.server.stop();
-      own.server = await own.server.restart();
-      const again = clientOf(session.token!, own);
-      const uses = (await list(again)).map(({ id, last_used_at }) => [id, last_used_at]);
-      expect(Object.fromEntries(uses)).toEqual({ [bound.id]: usedAt, [lasting.id]: lastingAt, [expiring.id]: null });
-      await check();
-      await expectRefused(askMe(clientOf(expiring.token, own)), 401, 2002);
-      expect(await refusedUpgrade(own.server, expiring.token)).toEqual([401, 2002]);
-      // The server does not record a second use within the minute.
-      expect((await askMe(clientOf(lasting.token, own))).code).toBe(0);
-      expect((await recordOf(again, lasting.id)).last_used_at).toBe(lastingAt);
-      await expectSecretEnd(own);
-    } finally {
-      await own.server.kill();
-    }
-    const sql = "SELECT action, count(*) AS count FROM audit_log WHERE action LIKE 'pat.%' GROUP BY action";
-    expect(rowsOf(own.server.dataDir, sql)).toEqual([
-      { action: "pat.create", count: 4 },
-      { action: "pat.revoke", count: 1 },
-    ]);
   });
 });
