@@ -1,106 +1,43 @@
 /**
- * Sessions, as owners and token thieves use them: sign-in, refresh token rotation, expiry, immediate logout, logout
- * everywhere, and the list of sessions. The tests include restarts and crashes. For forged tokens, see
- * signing-keys.test.ts.
+ * Sessions, as owners and token thieves use them: sign-in, refresh token rotation, immediate logout, logout everywhere,
+ * the list of sessions and its bound, over kills and restarts. For expiry, see session-expiry.test.ts; for forged
+ * tokens, see forged-tokens.test.ts.
  */
-
 import { decodeJwt, decodeProtectedHeader } from "jose";
-import type { Static } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Session } from "../../server/accounts/schemas.ts";
-
-import { CLOSE_DEADLINE_MS, clockAt, expectEnded, expectEndsWell, expectUnlogged } from "../support/checks.ts";
-import { type Answer, API_BASE, askOnce, type Client } from "../support/client.ts";
+import { expectEnded, expectEndsWell, expectUnlogged } from "../support/checks.ts";
+import { type Answer, API_BASE, type Client } from "../support/client.ts";
 import { expectUnkept, withDatabase } from "../support/data-dir.ts";
 import { Guests, PASSWORD, type SignedIn, type SignInJson, type TokensJson } from "../support/identity.ts";
-import { type TestServer, within } from "../support/server.ts";
 import { refusedUpgrade, Socket } from "../support/socket.ts";
 import { BUY, expectRefused, terms } from "../support/trading.ts";
-import { ALL_SCOPES, PUBLIC_URL, type UserSpec, World, type WorldOptions } from "../support/world.ts";
-
-type SessionJson = Static<typeof Session>;
+import { ALL_SCOPES, PUBLIC_URL, World } from "../support/world.ts";
+import { askMe, isGone, logout, post, refresh, type SessionJson, sessionHolder, sessionsOf } from "./session-holder.ts";
 
 const MAX_SESSIONS = 100;
 
+const NAMES = [
+  ...["shape", "wrong", "rotating", "racing", "garbage", "leaving", "ending", "crowded", "other", "listing"],
+  ...["described", "sockets", "crossing", "staying", "ended", "fresh", "crowd", "rush", "neighbour"],
+];
 const guests = new Guests();
 const { secrets } = guests;
-const worlds: World[] = [];
+const { clientOf, enter, refreshed, isCurrent } = sessionHolder(guests);
+let world: World;
 
-/** The names of the users who can sign in. */
-async function start(
-  names: readonly string[],
-  env: Record<string, string> = {},
-  more: WorldOptions = {},
-): Promise<World> {
-  const named = Object.fromEntries(names.map((name): [string, UserSpec] => [name, { password: PASSWORD }]));
-  const made = await World.start({ users: 0, ...more, named, env: { PUBLIC_URL, ...env } });
-  worlds.push(made);
-  return made;
-}
-
+beforeAll(async () => {
+  const named = Object.fromEntries(NAMES.map((name) => [name, { password: PASSWORD }]));
+  world = await World.start({ users: 0, named, env: { PUBLIC_URL, TRUSTED_PROXIES: "127.0.0.1" } });
+});
 afterAll(async () => {
   guests.close();
-  for (const each of worlds) {
-    await expectEndsWell(each);
-    expectUnlogged(secrets, each.server);
-    expectUnkept(secrets, each.server.dataDir);
-  }
-});
-
-const clientOf = (server: TestServer, token: string | null, sockets = 1): Client =>
-  guests.client(server, token, sockets);
-const enter = (at: World, name: string): Promise<SignedIn> => guests.signIn(at.server, `${name}@example.com`);
-const post = <T = unknown>(server: TestServer, path: string, body: unknown, headers = {}): Promise<Answer<T>> =>
-  askOnce(server, null, "POST", path, { body, headers });
-
-const refresh = (server: TestServer, refresh_token: unknown): Promise<Answer<TokensJson>> =>
-  post<TokensJson>(server, "/auth/refresh", { refresh_token });
-
-/** Spends the refresh token. Fails if the server rejects it. */
-async function refreshed(server: TestServer, token: string): Promise<TokensJson> {
-  const { code, msg, data } = await refresh(server, token);
-  expect([code, msg]).toEqual([0, expect.any(String)]);
-  secrets.add(data.access_token).add(data.refresh_token);
-  return data;
-}
-
-const askMe = (client: Client): Promise<Answer> => client.request("GET", "/me");
-const isGone = (client: Client): Promise<Answer> => expectRefused(askMe(client), 401, 40100);
-const sessionsOf = (client: Client, limit = 200): Promise<SessionJson[]> => client.all("/me/sessions", limit);
-const logout = (client: Client): Promise<Answer> => client.request("POST", "/auth/logout");
-
-async function isCurrent(client: Client, token: string): Promise<void> {
-  expect((await askMe(client)).code).toBe(0);
-  secrets.add((await refreshed(client.server, token)).access_token);
-}
-
-/** Returns the expiry of an access token in ms. */
-const endOf = (token: string): number => decodeJwt(token).exp! * 1_000;
-
-const NAMES = [
-  [
-    "shape",
-    "wrong",
-    "rotating",
-    "racing",
-    "garbage",
-    "leaving",
-    "ending",
-    "crowded",
-    "other",
-    "listing",
-    "described",
-    "sockets",
-  ],
-  ["crossing"],
-].flat();
-let world: World;
-beforeAll(async () => {
-  world = await start(NAMES, { TRUSTED_PROXIES: "127.0.0.1" });
+  await expectEndsWell(world);
+  expectUnlogged(secrets, world.server);
+  expectUnkept(secrets, world.server.dataDir);
 });
 
 describe("sign-in", () => {
-  test("answers tokens and the user, and nothing may keep them", async () => {
+  test("returns tokens and the user, and the response must not be stored", async () => {
     const before = Date.now();
     const body = { email: "Shape@Example.COM", password: PASSWORD };
     const { status, data, headers } = await post<SignInJson>(world.server, "/auth/login", body);
@@ -131,7 +68,7 @@ describe("sign-in", () => {
     expect(decodeJwt(second.access_token).jti).not.toBe(jti);
   });
 
-  test("a wrong password and an unknown address are answered alike, and leave no session", async () => {
+  test("a wrong password and an unknown address get the same response, and open no session", async () => {
     const bodies = [
       { email: "wrong@example.com", password: `${PASSWORD} ` },
       { email: "wrong@example.com", password: PASSWORD.slice(1) },
@@ -155,7 +92,7 @@ describe("sign-in", () => {
     expect(await sessionsOf(client)).toHaveLength(1);
   });
 
-  test("a session token does everything that scopes allow, over HTTP and on a socket", async () => {
+  test("a session token has all scopes, over HTTP and on a socket", async () => {
     const { client, accessToken } = await enter(world, "sockets");
     const market = world.market();
     const socket = await Socket.open(world.server, accessToken);
@@ -176,7 +113,7 @@ describe("sign-in", () => {
 });
 
 describe("refresh", () => {
-  test("gives new tokens of the same session, and the spent token ends it with all of its sockets", async () => {
+  test("returns new tokens of the same session, and a spent token ends it with all of its sockets", async () => {
     const { server } = world;
     const [own, bystander] = [await enter(world, "rotating"), await enter(world, "rotating")];
     const first = await sessionsOf(own.client);
@@ -211,7 +148,7 @@ describe("refresh", () => {
     await other.close();
   });
 
-  test("of two with one token at one time one has success at most, and the session is over", async () => {
+  test("at most one of several concurrent refreshes with one token succeeds, and the session ends", async () => {
     const { server } = world;
     const bystander = await enter(world, "racing");
     for (let round = 0; round < 6; round++) {
@@ -234,7 +171,7 @@ describe("refresh", () => {
     await isCurrent(bystander.client, bystander.refreshToken);
   });
 
-  test("takes nothing else, and nothing else harms the session", async () => {
+  test("rejects anything else, and no rejected token harms the session", async () => {
     const { server } = world;
     const { client, accessToken, refreshToken } = await enter(world, "garbage");
     const head = refreshToken.slice(0, -43);
@@ -266,7 +203,7 @@ describe("refresh", () => {
     await isCurrent(client, refreshToken);
   });
 
-  test("an access token is no refresh token", async () => {
+  test("rejects an access token", async () => {
     const { client, accessToken, refreshToken } = await enter(world, "garbage");
     await expectRefused(refresh(world.server, accessToken), 401, 40100);
     await isCurrent(client, refreshToken);
@@ -274,7 +211,7 @@ describe("refresh", () => {
 });
 
 describe("the end of a session", () => {
-  test("logout is at once, for all of its tokens, connections and sockets", async () => {
+  test("logout is immediate, for all of its tokens, connections and sockets", async () => {
     const { server } = world;
     const [own, other] = [await enter(world, "leaving"), await enter(world, "leaving")];
     const { access_token: later, refresh_token: refreshToken } = await refreshed(server, own.refreshToken);
@@ -298,7 +235,7 @@ describe("the end of a session", () => {
     await otherSocket.close();
   });
 
-  test("a logout and a refresh at one time leave nothing that works", async () => {
+  test("a logout and a concurrent refresh leave no valid token", async () => {
     const { server } = world;
     for (let round = 0; round < 6; round++) {
       const { client, refreshToken } = await enter(world, "crossing");
@@ -313,7 +250,7 @@ describe("the end of a session", () => {
     }
   });
 
-  test("an owner ends one by its id, the current one too; another's is none", async () => {
+  test("an owner ends one by its id, including the current one, and cannot end another user's", async () => {
     const { server } = world;
     const [one, two, stranger] = [
       await enter(world, "ending"),
@@ -347,7 +284,7 @@ describe("the end of a session", () => {
     expect((await askMe(stranger.client)).code).toBe(0);
   });
 
-  test("an owner ends all others at once, with their sockets, and nobody else's", async () => {
+  test("an owner ends all of their other sessions with their sockets, and no other user's", async () => {
     const { server } = world;
     const [kept, ...others] = [
       await enter(world, "crowded"),
@@ -375,7 +312,7 @@ describe("the end of a session", () => {
 });
 
 describe("the list of sessions", () => {
-  test("shows one's own, newest first, by pages, and which one asks", async () => {
+  test("contains the caller's own, newest first, by pages, and marks the current one", async () => {
     await enter(world, "other");
     const own = [];
     for (let i = 0; i < 5; i++) own.push(await enter(world, "listing"));
@@ -411,7 +348,7 @@ describe("the list of sessions", () => {
     await expectRefused(world.client("listing").request("GET", "/me/sessions"), 403, 40300);
   });
 
-  test("records from where the sign-in came", async () => {
+  test("contains the address and the user agent of the sign-in", async () => {
     const { server } = world;
     const from: [headers: Record<string, string>, userAgent: string | null, address: string][] = [
       [{}, null, "127.0.0.1"],
@@ -431,203 +368,132 @@ describe("the list of sessions", () => {
   });
 });
 
-describe("short-lived tokens", () => {
-  let short: World;
-  beforeAll(async () => {
-    const names = ["expiring", "logged-out", "mixed", "refreshing", "unknown"];
-    short = await start(names, { ACCESS_TOKEN_TTL: "2", REFRESH_TOKEN_TTL: "4" });
-  });
+/** Sessions in every state before the kill, and what the requests just before it returned. */
+async function prepareSessions() {
+  const { server } = world;
+  const entered: SignedIn[] = [];
+  for (const name of ["staying", "staying", "staying", "ended", "ended"]) entered.push(await enter(world, name));
+  const [staying, rotated, reused, leaving, ended] = entered as [SignedIn, SignedIn, SignedIn, SignedIn, SignedIn];
+  const spent = await refreshed(server, reused.refreshToken);
+  const [other] = (await sessionsOf(ended.client)).filter(({ current }) => current);
+  const ender = await enter(world, "ended");
+  const replies = await Promise.all([
+    refresh(server, rotated.refreshToken),
+    refresh(server, reused.refreshToken),
+    logout(leaving.client),
+    ender.client.request("DELETE", `/me/sessions/${other!.id}`),
+    post<SignInJson>(server, "/auth/login", { email: "fresh@example.com", password: PASSWORD }),
+  ]);
+  expect(replies.map(({ code }) => code)).toEqual([0, 40100, 0, 0, 0]);
+  const [next, fresh] = [replies[0]!.data as TokensJson, replies[4]!.data as SignInJson];
+  return {
+    staying,
+    rotated,
+    next,
+    fresh,
+    ender,
+    ended: [leaving, ended],
+    reused,
+    spent,
+  };
+}
 
-  test.concurrent("an expired token is 2002, its sockets close, and a refresh goes on", async () => {
-    const { server } = short;
-    const { client, accessToken, refreshToken } = await enter(short, "expiring");
-    const end = endOf(accessToken);
-    const socket = await Socket.open(server, accessToken);
-    expect((await askMe(client)).code).toBe(0);
-    const closed = socket.closed.then((code) => [code, Date.now()] as const);
-    const [code, at] = await closed;
-    expect(code).toBe(4401);
-    expect(at).toBeGreaterThanOrEqual(end);
-    expect(at).toBeLessThanOrEqual(end + CLOSE_DEADLINE_MS);
-    const refused = await expectRefused(askMe(client), 401, 2002);
-    expect(refused.headers["www-authenticate"]).toMatch(/^Bearer/);
-    await expectRefused(client.request("POST", "/orders", { body: {} }), 401, 2002);
-    await expectRefused(logout(client), 401, 2002);
-    expect(await refusedUpgrade(server, accessToken)).toEqual([401, 2002]);
-    // Market data needs no token, so an expired one does no harm.
-    expect((await client.request("GET", "/markets")).code).toBe(0);
-    const { access_token } = await refreshed(server, refreshToken);
-    expect((await askMe(clientOf(server, access_token))).code).toBe(0);
-    await expectRefused(askMe(client), 401, 2002);
-  });
-
-  test.concurrent("a logged-out token stays 40100 when its time is over", async () => {
-    const { client, accessToken } = await enter(short, "logged-out");
-    expect((await logout(client)).code).toBe(0);
-    await isGone(client);
-    await clockAt(endOf(accessToken));
-    await isGone(client);
-    expect(await refusedUpgrade(short.server, accessToken)).toEqual([401, 40100]);
-  });
-
-  test.concurrent("a socket goes by the token that opened it", async () => {
-    const { server } = short;
-    const { accessToken, refreshToken } = await enter(short, "mixed");
-    const old = await Socket.open(server, accessToken);
-    // The claims count whole seconds: wait, so that the next token expires later.
-    await clockAt(decodeJwt(accessToken).iat! * 1_000 + 1_000);
-    const { access_token: later } = await refreshed(server, refreshToken);
-    const fresh = await Socket.open(server, later);
-    expect(endOf(later)).toBeGreaterThan(endOf(accessToken));
-    const freshClosed = fresh.closed.then((code) => [code, Date.now()] as const);
-    expect(await within(old.closed, 5_000)).toBe(4401);
-    const [code, at] = await freshClosed;
-    expect([code, at >= endOf(later)]).toEqual([4401, true]);
-  });
-
-  test.concurrent("a refresh token slides with each refresh, and is over when its time is", async () => {
-    const { server } = short;
-    const { client, refreshToken } = await enter(short, "refreshing");
-    const [{ created_at, expires_at }] = (await sessionsOf(client)) as [SessionJson];
-    expect(expires_at - created_at).toBe(4_000);
-    await clockAt(created_at + 1_000);
-    const next = await refreshed(server, refreshToken);
-    const [session] = (await sessionsOf(clientOf(server, next.access_token))) as [SessionJson];
-    expect(session.expires_at - session.last_used_at).toBe(4_000);
-    expect(session.expires_at).toBeGreaterThanOrEqual(created_at + 5_000);
-    await clockAt(session.expires_at);
-    await expectRefused(refresh(server, next.refresh_token), 401, 40100);
-    await expectRefused(refresh(server, refreshToken), 401, 40100);
-    await expectRefused(askMe(client), 401, 2002);
-  });
-
-  test("a restart changes nothing of that", async () => {
-    const [expired, left] = [await enter(short, "expiring"), await enter(short, "logged-out")];
-    await logout(left.client);
-    await clockAt(Math.max(endOf(expired.accessToken), endOf(left.accessToken)));
-    await short.server.kill();
-    short.server = await short.server.restart();
-    const { server } = short;
-    await expectRefused(askMe(clientOf(server, expired.accessToken)), 401, 2002);
-    expect(await refusedUpgrade(server, expired.accessToken)).toEqual([401, 2002]);
-    await isGone(clientOf(server, left.accessToken));
-    // An expired token with a wrong signature is a forgery, not an expired token.
-    const [head, claims, signature] = expired.accessToken.split(".");
-    const forged = `${head}.${claims}.${signature!.startsWith("A") ? "B" : "A"}${signature!.slice(1)}`;
-    await isGone(clientOf(server, forged));
-  });
-});
-
-describe("what was answered is there", () => {
-  const NAMED = ["staying", "ended", "fresh"];
-
-  test("after kill -9 and after SIGTERM: sessions, rotation, and ends", async () => {
-    const own = await start(NAMED);
-    const old = own.server;
-    const [staying, rotated, reused, leaving, ended] = [
-      await enter(own, "staying"),
-      await enter(own, "staying"),
-      await enter(own, "staying"),
-      await enter(own, "ended"),
-      await enter(own, "ended"),
-    ];
-    const spent = await refreshed(old, reused!.refreshToken);
-    const [other] = (await sessionsOf(ended!.client)).filter(({ current }) => current);
-    const ender = await enter(own, "ended");
-    const answers = await Promise.all([
-      refresh(old, rotated!.refreshToken),
-      refresh(old, reused!.refreshToken),
-      logout(leaving!.client),
-      ender.client.request("DELETE", `/me/sessions/${other!.id}`),
-      post<SignInJson>(old, "/auth/login", { email: "fresh@example.com", password: PASSWORD }),
-    ]);
-    await old.kill();
-    expect(answers.map(({ code }) => code)).toEqual([0, 40100, 0, 0, 0]);
-    const next = answers[0]!.data as TokensJson;
-    const fresh = answers[4]!.data as SignInJson;
-
-    const check = async (): Promise<void> => {
-      const { server } = own;
-      const tokens = [staying!.accessToken, rotated!.accessToken, next.access_token, fresh.access_token];
-      for (const token of [...tokens, ender.accessToken]) expect((await askMe(clientOf(server, token))).code).toBe(0);
-      const gone = [reused!.accessToken, spent.access_token, leaving!.accessToken, ended!.accessToken];
-      for (const token of gone) {
-        await isGone(clientOf(server, token));
-        expect(await refusedUpgrade(server, token)).toEqual([401, 40100]);
-      }
-      for (const token of [spent.refresh_token, leaving!.refreshToken, ended!.refreshToken]) {
-        await expectRefused(refresh(server, token), 401, 40100);
-      }
-      const socket = await Socket.open(server, staying!.accessToken);
-      await socket.settled();
-      await socket.close();
-      const listed = await sessionsOf(clientOf(server, staying!.accessToken));
-      expect(listed.map(({ current }) => current)).toEqual([false, true]);
-    };
-    own.server = await old.restart();
-    await check();
-    const third = await refreshed(own.server, next.refresh_token);
-    await own.server.stop();
-    own.server = await own.server.restart();
-    await check();
-    expect((await askMe(clientOf(own.server, third.access_token))).code).toBe(0);
-    // Reuse of the token spent before the crash still ends the session.
-    await expectRefused(refresh(own.server, rotated!.refreshToken), 401, 40100);
-    for (const token of [rotated!.accessToken, third.access_token]) await isGone(clientOf(own.server, token));
-    await expectRefused(refresh(own.server, third.refresh_token), 401, 40100);
-    await isCurrent(clientOf(own.server, fresh.access_token), fresh.refresh_token);
-  });
-});
-
-describe("a hundred sessions", () => {
-  let full: World;
+describe("after a kill -9", () => {
+  let before: Awaited<ReturnType<typeof prepareSessions>>;
   const firsts = new Map<string, { readonly signedIn: SignedIn; readonly row: SessionJson }>();
   beforeAll(async () => {
-    full = await start(["crowd", "rush", "neighbour"]);
     for (const name of ["crowd", "rush"]) {
-      const signedIn = await enter(full, name);
+      const signedIn = await enter(world, name);
       firsts.set(name, { signedIn, row: (await sessionsOf(signedIn.client))[0]! });
     }
-    await full.server.stop();
-    withDatabase(full.server.dataDir, (db) => {
-      const insert = db.prepare(`
+    before = await prepareSessions();
+    await world.server.kill();
+    expectUnlogged(secrets, world.server);
+    world.server = await world.server.restart();
+  });
+
+  /** Expects sessions, rotations and ends to be as before the kill. */
+  async function expectSessionsAsBefore(): Promise<void> {
+    const { server } = world;
+    const { staying, rotated, next, fresh, ender, ended, reused, spent } = before;
+    const tokens = [staying.accessToken, rotated.accessToken, next.access_token, fresh.access_token];
+    for (const token of [...tokens, ender.accessToken]) expect((await askMe(clientOf(server, token))).code).toBe(0);
+    for (const token of [reused.accessToken, spent.access_token, ...ended.map(({ accessToken }) => accessToken)]) {
+      await isGone(clientOf(server, token));
+      expect(await refusedUpgrade(server, token)).toEqual([401, 40100]);
+    }
+    for (const token of [spent.refresh_token, ...ended.map(({ refreshToken }) => refreshToken)]) {
+      await expectRefused(refresh(server, token), 401, 40100);
+    }
+    const socket = await Socket.open(server, staying.accessToken);
+    await socket.settled();
+    await socket.close();
+    const listed = await sessionsOf(clientOf(server, staying.accessToken));
+    expect(listed.map(({ current }) => current)).toEqual([false, true]);
+  }
+
+  test("sessions, rotations and ends are as the server's responses said", expectSessionsAsBefore);
+
+  describe("and a stop", () => {
+    let third: TokensJson;
+    beforeAll(async () => {
+      third = await refreshed(world.server, before.next.refresh_token);
+      await world.server.stop();
+      expectUnlogged(secrets, world.server);
+      withDatabase(world.server.dataDir, (db) => {
+        const insert = db.prepare(`
       INSERT INTO sessions (user_id, method, scopes, family, refresh_hash, created_at, last_used_at, expires_at)
       SELECT user_id, method, scopes, 'family-' || id || '-' || ?, refresh_hash, (SELECT max(created_at) FROM sessions),
         last_used_at, expires_at + ? FROM sessions WHERE id = ?`);
-      for (const [name, { row }] of firsts) {
-        // For "crowd", the oldest session counts as the most recently refreshed one.
-        for (let i = 1; i < MAX_SESSIONS; i++) insert.run(i, name === "crowd" ? -i * 1_000 : i, row.id);
-      }
+        for (const [name, { row }] of firsts) {
+          // For "crowd", the oldest session counts as the most recently refreshed one.
+          for (let i = 1; i < MAX_SESSIONS; i++) insert.run(i, name === "crowd" ? -i * 1_000 : i, row.id);
+        }
+      });
+      world.server = await world.server.restart();
     });
-    full.server = await full.server.restart();
-  });
 
-  test("the next one ends the oldest, also where a younger one was refreshed longer ago", async () => {
-    const { server } = full;
-    const { signedIn: first, row } = firsts.get("crowd")!;
-    const neighbour = await enter(full, "neighbour");
-    const client = clientOf(server, first.accessToken);
-    expect(await sessionsOf(client)).toHaveLength(MAX_SESSIONS);
-    const socket = await Socket.open(server, first.accessToken);
+    test("they still are, and reuse of a token spent before the kill ends the session", async () => {
+      await expectSessionsAsBefore();
+      const { server } = world;
+      expect((await askMe(clientOf(server, third.access_token))).code).toBe(0);
+      await expectRefused(refresh(server, before.rotated.refreshToken), 401, 40100);
+      for (const token of [before.rotated.accessToken, third.access_token]) await isGone(clientOf(server, token));
+      await expectRefused(refresh(server, third.refresh_token), 401, 40100);
+      await isCurrent(clientOf(server, before.fresh.access_token), before.fresh.refresh_token);
+    });
 
-    const newest = await enter(full, "crowd");
-    await expectEnded(socket);
-    await isGone(client);
-    await expectRefused(refresh(server, first.refreshToken), 401, 40100);
-    const left = await sessionsOf(newest.client);
-    expect([left.length, left[0]!.current, left.some(({ id }) => id === row.id)]).toEqual([MAX_SESSIONS, true, false]);
-    expect((await askMe(clientOf(server, neighbour.accessToken))).code).toBe(0);
-  });
+    test("a user with a hundred sessions loses the oldest at the next sign-in, even if a younger one was refreshed longer ago", async () => {
+      const { server } = world;
+      const { signedIn: first, row } = firsts.get("crowd")!;
+      const neighbour = await enter(world, "neighbour");
+      const client = clientOf(server, first.accessToken);
+      expect(await sessionsOf(client)).toHaveLength(MAX_SESSIONS);
+      const socket = await Socket.open(server, first.accessToken);
 
-  test("several at one time end as many", async () => {
-    const { server } = full;
-    const before = (await sessionsOf(clientOf(server, firsts.get("rush")!.signedIn.accessToken))).map(({ id }) => id);
-    expect(before).toHaveLength(MAX_SESSIONS);
-    const count = 6;
-    const entered = await Promise.all(Array.from({ length: count }, () => enter(full, "rush")));
-    const lists = await Promise.all(entered.map(({ client }) => sessionsOf(client)));
-    const ids = lists[0]!.map(({ id }) => id);
-    expect([ids.length, ids.slice(count)]).toEqual([MAX_SESSIONS, before.slice(0, MAX_SESSIONS - count)]);
-    expect(lists.map((list) => list.filter(({ current }) => current).length)).toEqual(entered.map(() => 1));
+      const newest = await enter(world, "crowd");
+      await expectEnded(socket);
+      await isGone(client);
+      await expectRefused(refresh(server, first.refreshToken), 401, 40100);
+      const left = await sessionsOf(newest.client);
+      expect([left.length, left[0]!.current, left.some(({ id }) => id === row.id)]).toEqual([
+        MAX_SESSIONS,
+        true,
+        false,
+      ]);
+      expect((await askMe(clientOf(server, neighbour.accessToken))).code).toBe(0);
+    });
+
+    test("several concurrent sign-ins of a user with a hundred sessions end as many", async () => {
+      const { server } = world;
+      const before = (await sessionsOf(clientOf(server, firsts.get("rush")!.signedIn.accessToken))).map(({ id }) => id);
+      expect(before).toHaveLength(MAX_SESSIONS);
+      const count = 6;
+      const entered = await Promise.all(Array.from({ length: count }, () => enter(world, "rush")));
+      const lists = await Promise.all(entered.map(({ client }) => sessionsOf(client)));
+      const ids = lists[0]!.map(({ id }) => id);
+      expect([ids.length, ids.slice(count)]).toEqual([MAX_SESSIONS, before.slice(0, MAX_SESSIONS - count)]);
+      expect(lists.map((list) => list.filter(({ current }) => current).length)).toEqual(entered.map(() => 1));
+    });
   });
 });
