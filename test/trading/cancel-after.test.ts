@@ -1,26 +1,37 @@
 /**
- * The dead man's switch: all of a user's live orders end when the user falls silent, and none of anybody else's; asking
- * again puts it off; it outlives restarts and crashes, and comes due while the exchange is down.
+ * The dead man's switch (POST /orders/cancel-after): it cancels all live orders of a user who falls silent, and nobody
+ * else's; each call restarts it; it outlives restarts and crashes, and fires at the start if it was due while the
+ * exchange was down.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openSqlite } from "../../engine/util/sqlite.ts";
 import { CancelTimers } from "../../server/trading/cancel-timers.ts";
-import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
+import { clockAt, eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import type { Client, OrderJson } from "../support/client.ts";
-import { rowsOf } from "../support/data-dir.ts";
-import { alone, BUY, expectRefused, expectStanding, idsOf, quote, terms } from "../support/trading.ts";
-import { World } from "../support/world.ts";
+import { rowsOf, withDatabase } from "../support/data-dir.ts";
+import { BUY, expectRefused, expectStanding, idsOf, quote, terms } from "../support/trading.ts";
+import { type TestMarket, World } from "../support/world.ts";
 
 interface TimerJson {
   readonly timeout_ms: number;
   readonly fires_at: number | null;
 }
 
+const ENDS = ["stop", "kill"] as const;
+type End = (typeof ENDS)[number];
+/** Between two calls that keep a timer of 1 s from firing. */
+const PACE_MS = 50;
+/** The users of each restart: one whose timer is due while the server is down, one with a later timer, one without. */
+const namesOf = (end: End) => ({ soon: `${end}-soon`, later: `${end}-later`, none: `${end}-none` });
+
 let world: World;
 beforeAll(async () => {
+  const names = ["silent", "crashed", ...ENDS.flatMap((end) => Object.values(namesOf(end)))];
   world = await World.start({
     users: 20,
-    named: { reader: { scopes: [["portfolio:read"]] }, tier0: { tier: 0 } },
+    named: {
+      ...{ reader: { scopes: [["portfolio:read"]] }, tier0: { tier: 0 } },
+      ...Object.fromEntries(names.map((name) => [name, {}])),
+    },
     markets: Array<number>(12).fill(2),
   });
 });
@@ -36,153 +47,205 @@ const cancelAfter = (client: Client, timeout_ms: number): Promise<TimerJson> =>
 const statesOf = async (client: Client): Promise<(string | null)[][]> =>
   (await client.all<OrderJson>("/orders?status=all")).map(({ status, reason }) => [status, reason]);
 
-describe("the switch", () => {
-  test("cancels all live orders of its user when it fires, and nobody else's", async () => {
-    const [market, elsewhere, user, other] = [world.market(), world.market(), world.user(), world.user()];
-    const socket = await world.socket(user);
-    const own = [
-      await user.place(terms(market, 0, BUY, 10, 1)),
-      await user.place(terms(elsewhere, 1, BUY, 10, 1, { client_order_id: "named" })),
-      ...(await quote(user, market, [[0, BUY, 11, 1]])),
-    ];
-    const stays = await other.place(terms(market, 0, BUY, 10, 1));
-    const asked = Date.now();
-    const timer = await cancelAfter(user, 1_000);
-    expect(timer).toEqual({ timeout_ms: 1_000, fires_at: expect.any(Number) });
-    expect(timer.fires_at! - asked).toBeGreaterThanOrEqual(1_000);
-    expect(timer.fires_at! - Date.now()).toBeLessThanOrEqual(1_000);
-    const added = await user.place(terms(market, 0, BUY, 12, 1));
-    await socket.until(
-      () =>
-        socket.of<OrderJson>("order.updated").filter(({ data }) => data.status === "canceled").length === 4
-          ? true
-          : undefined,
-      "the ends of four orders",
-    );
-    const ended = socket.of<OrderJson>("order.updated").filter(({ data }) => data.status === "canceled");
-    expect(ended.map(({ data }) => data.id).sort()).toEqual(idsOf([...own, added]).sort());
-    for (const { data, ts } of ended) {
-      expect(data.reason).toBe("cancel_after");
-      expect(ts).toBeGreaterThanOrEqual(timer.fires_at!);
-      expect(ts).toBeLessThan(timer.fires_at! + 2_000);
-    }
-    expect(await user.balance()).toMatchObject({ held: 0 });
-    await expectStanding(other, market, [stays.id]);
-    // It has fired: what comes now stays, and nothing is left of it on disk.
-    const { id } = await user.place(terms(market, 0, BUY, 10, 1));
-    await eventually(async () => expect(timersOf(world)).toEqual([]));
-    await expectStanding(user, market, [id]);
-    await socket.close();
+/** When the user's timer fires, as the database has it. */
+function timerOf(name: string): number | null {
+  const sql = "SELECT cancels_at FROM users WHERE email = ?";
+  return rowsOf<{ cancels_at: number | null }>(world.server.dataDir, sql, `${name}@example.com`)[0]!.cancels_at;
+}
+
+interface Scene {
+  readonly market: TestMarket;
+  /** By the user's role in `namesOf`. */
+  readonly orders: { readonly soon: OrderJson; readonly later: OrderJson; readonly none: OrderJson };
+  readonly firesAt: { readonly soon: number; readonly later: number };
+}
+
+/** One order and one timer for each role; the timer of `soon` is due in a second. */
+async function setTimers(end: End): Promise<Scene> {
+  const market = world.market();
+  const names = namesOf(end);
+  const [soon, later, none] = [names.soon, names.later, names.none].map((name) => world.client(name)) as [
+    ...[Client, Client, Client],
+  ];
+  const place = (user: Client) => user.place(terms(market, 0, BUY, 10, 1));
+  const orders = { soon: await place(soon), later: await place(later), none: await place(none) };
+  const { fires_at } = await cancelAfter(later, 10_000);
+  await cancelAfter(none, 1_000);
+  const due = await cancelAfter(soon, 1_000);
+  await cancelAfter(none, 0);
+  return { market, orders, firesAt: { soon: due.fires_at!, later: fires_at! } };
+}
+
+async function expectFiredWhileDown(end: End, { market, orders, firesAt }: Scene): Promise<void> {
+  const { soon, later, none } = namesOf(end);
+  expect(await statesOf(world.client(soon))).toEqual([["canceled", "cancel_after"]]);
+  await expectStanding(world.client(later), market, [orders.later.id]);
+  await expectStanding(world.client(none), market, [orders.none.id]);
+  // A timer that fired stays on record until its cancels are durable, and a moment longer.
+  await eventually(async () => expect([soon, later, none].map(timerOf)).toEqual([null, firesAt.later, null]));
+}
+
+async function expectFiresAtItsTime(end: End, { market, orders, firesAt }: Scene): Promise<void> {
+  const { later, none } = namesOf(end);
+  const user = world.client(later);
+  const canceled = async (): Promise<OrderJson> => {
+    const order = await user.order(orders.later.id);
+    expect(order).toMatchObject({ status: "canceled", reason: "cancel_after" });
+    return order;
+  };
+  await clockAt(firesAt.later);
+  expect((await eventually(canceled)).updated_at).toBeGreaterThanOrEqual(firesAt.later);
+  await expectStanding(world.client(none), market, [orders.none.id]);
+  await eventually(async () => expect(timerOf(later)).toBeNull());
+}
+
+/** Ends the server, waits until the scene's first timer is due, and starts it again. */
+async function restartAfter(end: End, { firesAt }: Scene, whileDown = (): void => {}): Promise<void> {
+  await world.server[end]();
+  whileDown();
+  await clockAt(firesAt.soon);
+  world.server = await world.server.restart();
+}
+
+// The later timer fires while the tests of the switch run.
+describe("after a stop", () => {
+  let scene: Scene;
+  beforeAll(async () => {
+    scene = await setTimers("stop");
+    await restartAfter("stop", scene);
   });
 
-  test("is put off by asking again and ended by 0, over the socket too", async () => {
-    const [market, user, off] = [world.market(), world.user(), world.user()];
-    const socket = await world.socket(user);
-    for (const client of [user, off]) await client.place(terms(market, 0, BUY, 10, 1));
-    await cancelAfter(off, 1_000);
-    expect(await cancelAfter(off, 0)).toEqual({ timeout_ms: 0, fires_at: null });
-    let last = await socket.data<TimerJson>("order.cancel_after", { timeout_ms: 1_000 });
-    const until = last.fires_at! + 1_500;
-    while (Date.now() < until) {
-      const next = await socket.data<TimerJson>("order.cancel_after", { timeout_ms: 1_000 });
-      expect(next.fires_at).toBeGreaterThanOrEqual(last.fires_at!);
-      last = next;
-    }
-    expect(await statesOf(user)).toEqual([["open", null]]);
-    expect(await statesOf(off)).toEqual([["open", null]]);
-    // One that is set sooner comes sooner, whatever was set before.
-    await cancelAfter(user, 300_000);
-    await cancelAfter(user, 1_000);
-    await socket.frame<OrderJson>("order.updated", ({ reason }) => reason === "cancel_after");
-    expect(await statesOf(user)).toEqual([["canceled", "cancel_after"]]);
-    expect(await statesOf(off)).toEqual([["open", null]]);
-    await socket.close();
-  });
+  test("a timer that was due while the exchange was down fires at the start", () =>
+    expectFiredWhileDown("stop", scene));
 
-  test("takes 0 or 1000 to 300000 ms, of who may place orders", async () => {
-    const user = world.user();
-    for (const timeout_ms of [1, 999, -1, 300_001, 1_000.5, "1000", null, undefined]) {
-      const body = { timeout_ms };
-      await expectRefused(user.request("POST", "/orders/cancel-after", { body }), 400, 40000, /timeout_ms/);
-    }
-    await expectRefused(
-      user.request("POST", "/orders/cancel-after", { body: { timeout_ms: 0, x: 1 } }),
-      400,
-      40000,
-      /^x/,
-    );
-    for (const name of ["reader", "tier0"]) {
-      const request = world.client(name).request("POST", "/orders/cancel-after", { body: { timeout_ms: 0 } });
-      await expectRefused(request, 403, 40300);
-    }
-    const request = world.anonymous().request("POST", "/orders/cancel-after", { body: { timeout_ms: 0 } });
-    await expectRefused(request, 401, 40100);
-    expect(await cancelAfter(user, 300_000)).toMatchObject({ timeout_ms: 300_000 });
-    expect(await cancelAfter(user, 0)).toMatchObject({ fires_at: null });
-  });
-});
-
-const timersOf = ({ server }: World): object[] =>
-  rowsOf(server.dataDir, "SELECT id, cancels_at FROM users WHERE cancels_at IS NOT NULL");
-
-describe("restarts", () => {
-  test.for(["stop", "kill"] as const)(
-    "after a %s it fires at its time, or at once where that has passed",
-    async (end) => {
-      await alone({ users: 3, markets: [2] }, async (own) => {
-        const market = own.market();
-        const [soon, later, none] = [own.user(), own.user(), own.user()];
-        const orders = await Promise.all([soon, later, none].map((user) => user.place(terms(market, 0, BUY, 10, 1))));
-        const timer = await cancelAfter(later, 10_000);
-        await cancelAfter(none, 1_000);
-        await cancelAfter(soon, 1_000);
-        await cancelAfter(none, 0);
-        await own.server[end]();
-        const until = Date.now() + 1_000;
-        while (Date.now() < until) await new Promise((resolve) => setTimeout(resolve, until - Date.now()));
-        own.server = await own.server.restart();
-        // It was due while the exchange was down.
-        expect(await statesOf(own.client("user0"))).toEqual([["canceled", "cancel_after"]]);
-        await expectStanding(own.client("user1"), market, [orders[1]!.id]);
-        await expectStanding(own.client("user2"), market, [orders[2]!.id]);
-        // One that came stays on record until what it canceled is, and a moment longer.
-        const left = [{ id: 2, cancels_at: timer.fires_at }];
-        await eventually(async () => expect(timersOf(own)).toEqual(left));
-        const socket = await own.socket(own.client("user1"));
-        const { ts } = await socket.frame<OrderJson>("order.updated", ({ reason }) => reason === "cancel_after");
+  describe("the switch", () => {
+    test("cancels all live orders of its user when it fires, and nobody else's", async () => {
+      const [market, elsewhere, user, other] = [world.market(), world.market(), world.client("silent"), world.user()];
+      const socket = await world.socket(user);
+      const own = [
+        await user.place(terms(market, 0, BUY, 10, 1)),
+        await user.place(terms(elsewhere, 1, BUY, 10, 1, { client_order_id: "named" })),
+        ...(await quote(user, market, [[0, BUY, 11, 1]])),
+      ];
+      const stays = await other.place(terms(market, 0, BUY, 10, 1));
+      const asked = Date.now();
+      const timer = await cancelAfter(user, 1_000);
+      expect(timer).toEqual({ timeout_ms: 1_000, fires_at: expect.any(Number) });
+      expect(timer.fires_at! - asked).toBeGreaterThanOrEqual(1_000);
+      expect(timer.fires_at! - Date.now()).toBeLessThanOrEqual(1_000);
+      const added = await user.place(terms(market, 0, BUY, 12, 1));
+      await socket.until(
+        () =>
+          socket.of<OrderJson>("order.updated").filter(({ data }) => data.status === "canceled").length === 4
+            ? true
+            : undefined,
+        "the ends of four orders",
+      );
+      const ended = socket.of<OrderJson>("order.updated").filter(({ data }) => data.status === "canceled");
+      expect(ended.map(({ data }) => data.id).sort()).toEqual(idsOf([...own, added]).sort());
+      for (const { data, ts } of ended) {
+        expect(data.reason).toBe("cancel_after");
         expect(ts).toBeGreaterThanOrEqual(timer.fires_at!);
-        await expectStanding(own.client("user2"), market, [orders[2]!.id]);
-        await eventually(async () => expect(timersOf(own)).toEqual([]));
-      });
-    },
-  );
+        expect(ts).toBeLessThan(timer.fires_at! + 2_000);
+      }
+      expect(await user.balance()).toMatchObject({ held: 0 });
+      await expectStanding(other, market, [stays.id]);
+      // Once it has fired, later orders rest, and no timer is left on disk.
+      const { id } = await user.place(terms(market, 0, BUY, 10, 1));
+      await eventually(async () => expect(timerOf("silent")).toBeNull());
+      await expectStanding(user, market, [id]);
+      await socket.close();
+    });
 
-  test("a crash after it fired doesn't cancel what was placed since", async () => {
-    await alone({ users: 1, markets: [2] }, async (own) => {
-      const [market, user] = [own.market(), own.user()];
-      const first = await user.place(terms(market, 0, BUY, 10, 1));
-      const { fires_at } = await cancelAfter(user, 1_000);
-      const socket = await own.socket(user);
+    test("is put off by asking again and ended by 0, over the socket too", async () => {
+      const [market, user, off] = [world.market(), world.user(), world.user()];
+      const socket = await world.socket(user);
+      for (const client of [user, off]) await client.place(terms(market, 0, BUY, 10, 1));
+      await cancelAfter(off, 1_000);
+      expect(await cancelAfter(off, 0)).toEqual({ timeout_ms: 0, fires_at: null });
+      let last = await socket.data<TimerJson>("order.cancel_after", { timeout_ms: 1_000 });
+      const until = last.fires_at! + 1_500;
+      while (Date.now() < until) {
+        const next = await socket.data<TimerJson>("order.cancel_after", { timeout_ms: 1_000 });
+        expect(next.fires_at).toBeGreaterThanOrEqual(last.fires_at!);
+        last = next;
+        await clockAt(Date.now() + PACE_MS);
+      }
+      expect(await statesOf(user)).toEqual([["open", null]]);
+      expect(await statesOf(off)).toEqual([["open", null]]);
+      // One that is set sooner comes sooner, whatever was set before.
+      await cancelAfter(user, 300_000);
+      await cancelAfter(user, 1_000);
       await socket.frame<OrderJson>("order.updated", ({ reason }) => reason === "cancel_after");
-      const second = await user.place(terms(market, 0, BUY, 10, 1));
-      await own.server.kill();
-      // As if its end had not been durable.
-      const db = openSqlite(`${own.server.dataDir}/exchange.db`);
-      db.prepare("UPDATE users SET cancels_at = ? WHERE id = 1").run(fires_at);
-      db.close();
-      own.server = await own.server.restart();
-      expect(await statesOf(own.client("user0"))).toEqual([
-        ["open", null],
-        ["canceled", "cancel_after"],
-      ]);
-      expect(second.id).toBeGreaterThan(first.id);
+      expect(await statesOf(user)).toEqual([["canceled", "cancel_after"]]);
+      expect(await statesOf(off)).toEqual([["open", null]]);
+      await socket.close();
+    });
+
+    test("takes 0 or 1000 to 300000 ms, of who may place orders", async () => {
+      const user = world.user();
+      for (const timeout_ms of [1, 999, -1, 300_001, 1_000.5, "1000", null, undefined]) {
+        const body = { timeout_ms };
+        await expectRefused(user.request("POST", "/orders/cancel-after", { body }), 400, 40000, /timeout_ms/);
+      }
+      await expectRefused(
+        user.request("POST", "/orders/cancel-after", { body: { timeout_ms: 0, x: 1 } }),
+        400,
+        40000,
+        /^x/,
+      );
+      for (const name of ["reader", "tier0"]) {
+        const request = world.client(name).request("POST", "/orders/cancel-after", { body: { timeout_ms: 0 } });
+        await expectRefused(request, 403, 40300);
+      }
+      const request = world.anonymous().request("POST", "/orders/cancel-after", { body: { timeout_ms: 0 } });
+      await expectRefused(request, 401, 40100);
+      expect(await cancelAfter(user, 300_000)).toMatchObject({ timeout_ms: 300_000 });
+      expect(await cancelAfter(user, 0)).toMatchObject({ fires_at: null });
     });
   });
+
+  test("a timer that is not yet due fires at its time", () => expectFiresAtItsTime("stop", scene));
 });
 
-describe("times", () => {
-  /** Records what it is asked for; ends cancels when it is told to. */
-  function timers() {
+describe("after kill -9", () => {
+  let scene: Scene;
+  let ids: { before: number; after: number };
+  beforeAll(async () => {
+    const [market, user] = [world.market(), world.client("crashed")];
+    const before = await user.place(terms(market, 0, BUY, 10, 1));
+    const { fires_at } = await cancelAfter(user, 1_000);
+    const socket = await world.socket(user);
+    await socket.frame<OrderJson>("order.updated", ({ reason }) => reason === "cancel_after");
+    const after = await user.place(terms(market, 0, BUY, 10, 1));
+    ids = { before: before.id, after: after.id };
+    scene = await setTimers("kill");
+    await restartAfter("kill", scene, () => {
+      // As if the end of the timer had not been durable.
+      withDatabase(world.server.dataDir, (db) => {
+        const sql = "UPDATE users SET cancels_at = ? WHERE email = 'crashed@example.com'";
+        expect(db.prepare(sql).run(fires_at).changes).toBe(1);
+      });
+    });
+  });
+
+  test("a timer that was due while the exchange was down fires at the start", () =>
+    expectFiredWhileDown("kill", scene));
+
+  test("a timer that fired before the crash doesn't cancel what was placed since", async () => {
+    expect(await statesOf(world.client("crashed"))).toEqual([
+      ["open", null],
+      ["canceled", "cancel_after"],
+    ]);
+    expect(ids.after).toBeGreaterThan(ids.before);
+  });
+
+  test("a timer that is not yet due fires at its time", () => expectFiresAtItsTime("kill", scene));
+});
+
+describe("CancelTimers", () => {
+  /** Timers that log their effects; `end` completes the last cancel. */
+  function recordedTimers() {
     const log: string[] = [];
     let end: () => void = () => {};
     const made = new CancelTimers({
@@ -198,8 +261,8 @@ describe("times", () => {
     return { made, log, turn, end: () => end() };
   }
 
-  test("a time that came is forgotten once its cancels are durable, and a new one waits for that", async () => {
-    const { made, log, turn, end } = timers();
+  test("clears a fired time once its cancels are durable; a new time waits for that", async () => {
+    const { made, log, turn, end } = recordedTimers();
     await made.set(1, 100);
     made.fireDue(99);
     made.fireDue(101);
@@ -217,8 +280,8 @@ describe("times", () => {
     expect(log.slice(3)).toEqual(["cancel 1 200 200", "save 1 null"]);
   });
 
-  test("however often they are set, later, sooner or ended: each fires once, at its last time", async () => {
-    const { made, log } = timers();
+  test("fires each timer once, at its last time, however often it was set later, sooner or cleared", async () => {
+    const { made, log } = recordedTimers();
     for (let i = 0; i < 20_000; i++) await made.set(i % 3, i % 2 === 0 ? 1_000_000 + i : 900_000 - i);
     await made.set(0, null);
     await made.set(1, 2_000_000);

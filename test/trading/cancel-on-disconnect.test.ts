@@ -1,6 +1,6 @@
 /**
- * cancel_on_disconnect: what a tied connection placed ends with it, whatever ended it, and nothing else does. Also what
- * was still on its way, what waited for money, and, after a crash of the server, what it finds at its next start.
+ * cancel_on_disconnect: the orders of a tied connection end with it, whatever closed it, and no others do. That includes
+ * orders in flight, orders that wait for money and, after a crash of the server, orders that it recovers at its start.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ import { BUY, quote, SELL, terms } from "../support/terms.ts";
 import { type TestMarket, USDC, World } from "../support/world.ts";
 
 const REASON = "cancel_on_disconnect";
-/** A silent peer is pinged after 12 s and dead 8 s later; uWebSockets.js looks each 4 s, and a busy machine is slow. */
+/** A silent peer is pinged after 12 s and dead 8 s later; uWebSockets.js checks every 4 s, and a busy machine is slow. */
 const DEAD_PEER_MS = 12_000 + 8_000 + 4_000 + 4_000;
 
 interface Results {
@@ -36,7 +36,7 @@ async function expectLive(user: Client, ids: readonly number[]): Promise<void> {
   expect((await user.balance()).held).toBe(heldBy(live));
 }
 
-/** `listener` hears each end, with its reason. */
+/** `listener` receives each end, with its reason. */
 async function expectEnds(listener: Socket, ids: readonly number[]): Promise<void> {
   for (const id of ids) {
     const end = await listener.frame<OrderJson>("order.updated", (order) => order.id === id && order.reason !== null);
@@ -44,7 +44,7 @@ async function expectEnds(listener: Socket, ids: readonly number[]): Promise<voi
   }
 }
 
-/** Orders of each kind that a connection can place; answers their ids. */
+/** Orders of each kind that a connection can place; returns their ids. */
 async function placeAll(socket: Socket, market: TestMarket, price: number): Promise<number[]> {
   const order = await socket.data<OrderJson>("order.place", terms(market, 0, BUY, price, 3));
   const operations = [
@@ -57,7 +57,7 @@ async function placeAll(socket: Socket, market: TestMarket, price: number): Prom
   return [order.id, ...[...batch.results, ...quoted.results].map(({ data }) => data!.id)];
 }
 
-/** A process that ties a connection, places orders over it and says so; then it only answers pings. */
+/** A process that ties a connection, places orders over it and prints "placed"; afterwards it only answers pings. */
 const PEER = `
   const { WebSocket } = require("ws");
   const [url, ...orders] = process.argv.slice(1);
@@ -79,28 +79,103 @@ function startPeer(world: World, user: Client, orders: readonly object[]): Child
   return spawn(process.execPath, ["-e", PEER, url, ...texts], { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
 }
 
-/** A peer that was frozen when the tests began: the last test looks what became of its orders. */
-let frozen: { world: World; peer: ChildProcess; user: Client; listener: Socket; since: number };
-beforeAll(async () => {
-  const world = await World.start({ users: 1 });
+/** A tied connection's orders and other orders of the same user. */
+interface Scene {
+  readonly user: Client;
+  readonly markets: readonly TestMarket[];
+  readonly tied: Socket;
+  readonly listener: Socket;
+  readonly own: number[];
+  readonly others: readonly number[];
+}
+
+async function prepareScene(world: World): Promise<Scene> {
   const user = world.user();
-  const market = world.market();
+  const markets = [world.market(), world.market(), world.market()];
+  await world.split(user, markets[0]!, 20);
+  const [tied, listener] = [await world.socket(user), await world.socket(user)];
+  await tied.tie();
+  const own = await placeAll(tied, markets[0]!, 100);
+  const byRest = await user.place(terms(markets[0]!, 0, BUY, 90, 1));
+  const untied = await listener.data<OrderJson>("order.place", terms(markets[1]!, 0, BUY, 90, 1));
+  user.close();
+  return { user, markets, tied, listener, own, others: [byRest.id, untied.id] };
+}
+
+/** After a restart: the tied orders ended, and the others are live. */
+async function expectKept(world: World, { user, own, others }: Pick<Scene, "user" | "own" | "others">): Promise<void> {
+  const again = new Client(world.server, user.token);
+  await expectLive(again, others);
+  for (const id of own) expect(await again.order(id)).toMatchObject({ status: "canceled", reason: REASON });
+  const all = await again.all<OrderJson>("/orders?status=all");
+  expect(all.filter(({ id }) => !others.includes(id)).map(({ reason }) => reason)).toEqual(
+    Array(all.length - others.length).fill(REASON),
+  );
+  again.close();
+}
+
+interface QuoteScene {
+  readonly user: Client;
+  readonly other: Client;
+  /** The user's quotes, sent last by its tied connection. */
+  readonly ends: number[];
+  /** The other user's quotes, sent last by its untied connection. */
+  readonly stay: number[];
+}
+
+/** Quotes that several connections send unchanged. */
+async function prepareQuotes(world: World): Promise<QuoteScene> {
+  const [user, other] = [world.user(), world.user()];
+  const [tied, loose] = [await world.socket(user), await world.socket(user)];
+  const [otherTied, otherLoose] = [await world.socket(other), await world.socket(other)];
+  await tied.tie();
+  await otherTied.tie();
+  const sent = (market: TestMarket): { market_id: number; quotes: unknown[] } => ({
+    market_id: market.id,
+    quotes: [100, 200, 300].map((price) => quote(market, 0, BUY, price, 1)),
+  });
+  const [first, second] = [world.market(), world.market()];
+  const ids = ({ results }: Results): number[] => results.map(({ data }) => data!.id);
+  const byRest = ids(await user.data<Results>("PUT", `/quotes/${first.id}`, { quotes: sent(first).quotes }));
+  const ends = ids(await tied.data<Results>("quotes.replace", sent(first)));
+  expect(ends).toEqual(byRest);
+  // Back to back: the second request keeps quotes whose placement is still in flight.
+  loose.post({ op: "quotes.replace", data: sent(second) });
+  const inFlight = ids(await tied.data<Results>("quotes.replace", sent(second)));
+  const stay = ids(await otherTied.data<Results>("quotes.replace", sent(first)));
+  expect(ids(await otherLoose.data<Results>("quotes.replace", sent(first)))).toEqual(stay);
+  otherTied.post({ op: "quotes.replace", data: sent(second) });
+  const alsoStay = ids(await otherLoose.data<Results>("quotes.replace", sent(second)));
+  // Back and forth: the last sender counts.
+  for (const socket of [tied, loose, tied]) expect(ids(await socket.data("quotes.replace", sent(first)))).toEqual(ends);
+  for (const client of [user, other]) client.close();
+  return { user, other, ends: [...ends, ...inFlight], stay: [...stay, ...alsoStay] };
+}
+
+/** A peer that was frozen when the tests began: the last test expects the ends of its orders. */
+interface Frozen {
+  readonly peer: ChildProcess;
+  readonly user: Client;
+  readonly listener: Socket;
+  readonly since: number;
+}
+
+async function freezePeer(world: World): Promise<Frozen> {
+  const [user, market] = [world.user(), world.market()];
   const listener = await world.socket(user);
   const peer = startPeer(world, user, [terms(market, 0, BUY, 100, 1), terms(market, 1, BUY, 200, 2)]);
   await once(peer.stdout!, "data");
   peer.kill("SIGSTOP");
-  frozen = { world, peer, user, listener, since: Date.now() };
-  // The same silence, but this peer lives and answers its pings.
+  const since = Date.now();
+  // Equally silent, but this peer lives and answers pings.
   await listener.tie();
   await listener.data("order.place", terms(market, 0, BUY, 50, 1, { client_order_id: "living" }));
-});
-afterAll(async () => {
-  frozen.peer.kill("SIGKILL");
-  await frozen.world.stop();
-});
+  return { peer, user, listener, since };
+}
 
 describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
   let world: World;
+  let frozen: Frozen;
   beforeAll(async () => {
     world = await World.start({
       users: 50,
@@ -108,8 +183,10 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
       markets: Array<number>(30).fill(2),
       env: { ENGINE_THREADS: String(threads) },
     });
+    frozen = await freezePeer(world);
   });
   afterAll(async () => {
+    frozen.peer.kill("SIGKILL");
     await expectBalanced(world.anonymous());
     expect(world.server.log.filter(({ level }) => level >= 50)).toEqual([]);
     await world.stop();
@@ -122,7 +199,7 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
     ["a destroyed socket", (socket) => socket.socket.terminate()],
     ["a TCP reset", (socket) => tcpOf(socket).resetAndDestroy()],
     ["a FIN without a close frame", (socket) => tcpOf(socket).end()],
-    ["a frame that is none", (socket) => tcpOf(socket).write(Buffer.alloc(32, 0xff))],
+    ["an invalid frame", (socket) => tcpOf(socket).write(Buffer.alloc(32, 0xff))],
     ["a message above the limit", (socket) => socket.socket.send("x".repeat(70_000))],
   ])("%s ends the connection's orders, and no others", async (_, end) => {
     const [user, market] = [world.user(), world.market()];
@@ -138,7 +215,7 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
     const since = Date.now();
     end(tied);
     await expectEnds(listener, [...before, after.id]);
-    // No grace: what takes its time is the commit and this machine.
+    // There is no grace period: only the commit and this machine take time.
     expect(Date.now() - since).toBeLessThan(2_000);
     await expectLive(user, [byRest.id, byLoose.id, byListener.id]);
     await loose.close();
@@ -149,7 +226,7 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
     await tied.closed;
   });
 
-  test("switched off again, or never on, it ends nothing; on again it holds for all that the connection placed", async () => {
+  test("an untied connection ends no orders; tied again, it ends all that it placed", async () => {
     const [user, market] = [world.user(), world.market()];
     const listener = await world.socket(user);
     const untied = await world.socket(user);
@@ -173,7 +250,7 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
     await listener.close();
   });
 
-  test("what has ended before stays as it ended, and a part filled one keeps its fills", async () => {
+  test("orders that ended before keep their end, and a partly filled order keeps its fills", async () => {
     const [user, taker, market] = [world.user(), world.user(), world.market()];
     await world.split(taker, market, 10);
     const [tied, listener] = [await world.socket(user), await world.socket(user)];
@@ -205,7 +282,7 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
     await eventually(() => expectLive(user, []));
   });
 
-  test("orders in flight when it closes end too", async () => {
+  test("orders in flight at the close end too", async () => {
     const user = world.user();
     const markets = [world.market(), world.market(), world.market()];
     const place = (n: number): object => terms(markets[n % 3]!, n % 2, BUY, 1 + (n % 50), 1);
@@ -220,15 +297,15 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
           tied.post({ op: "order.batch", data: { operations } });
         }
       } else for (let n = 0; n < 200; n++) tied.post({ op: "order.place", data: place(n) });
-      // A connection that is destroyed takes unsent bytes with it: some must have come through.
-      if (way === "terminate") await tied.until(() => tied.acknowledgements[5], "some answers");
+      // A destroyed connection loses unsent bytes: wait until some have arrived.
+      if (way === "terminate") await tied.until(() => tied.acknowledgements[5], "some acknowledgements");
       if (way === "terminate") tied.socket.terminate();
       else tied.socket.close();
       await tied.closed;
-      // Money is held from the moment that the gateway takes an order: none held, none live.
+      // The gateway holds money as soon as it accepts an order: nothing held means nothing live.
       await eventually(() => expectLive(user, []));
       const all = await user.all<OrderJson>("/orders?status=all");
-      // A closing handshake comes behind all that was sent before it.
+      // A closing handshake follows everything sent before it.
       if (way === "terminate") expect(all.length).toBeGreaterThan(before + 5);
       else expect(all.length).toBe(before + 200);
       expect(statesOf(all)).toEqual(all.map(() => ["canceled", REASON]));
@@ -243,7 +320,7 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
     await listener.close();
   });
 
-  test("a batch that waits for money when it closes places nothing that stays", async () => {
+  test("a batch that waits for money at the close leaves no live order", async () => {
     const random = Random.printed(`a batch that waits, ${threads} engine threads`);
     const user = world.client("poor");
     const market = world.market();
@@ -274,7 +351,7 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
     await expectLive(user, []);
   });
 
-  test("a quote left unchanged belongs to whoever sent it last", async () => {
+  test("an unchanged quote belongs to the connection that sent it last", async () => {
     const [user, market] = [world.user(), world.market()];
     const [tied, other, listener] = [await world.socket(user), await world.socket(user), await world.socket(user)];
     await tied.tie();
@@ -289,7 +366,7 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
     await listener.settled();
     await expectLive(user, second);
 
-    // From a connection that isn't tied to one that is, and to REST.
+    // From an untied connection to a tied one, and to REST.
     const last = await world.socket(user);
     await last.tie();
     const third = await send(last, [a, c]);
@@ -324,145 +401,94 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
     await expectLive(user, []);
     await listener.close();
   });
-});
 
-describe("when the server goes", () => {
-  /** A tied connection's orders and others of the same user. */
-  async function scene(threads: number): Promise<{
-    world: World;
-    user: Client;
-    tied: Socket;
-    listener: Socket;
-    own: number[];
-    others: number[];
-  }> {
-    const env = { ENGINE_THREADS: String(threads) };
-    const world = await World.start({ users: 1, markets: [2, 2, 2], env });
-    const user = world.user();
-    const market = world.markets[0]!;
-    await world.split(user, market, 20);
-    const [tied, listener] = [await world.socket(user), await world.socket(user)];
-    await tied.tie();
-    const own = await placeAll(tied, market, 100);
-    const byRest = await user.place(terms(market, 0, BUY, 90, 1));
-    const loose = await listener.data<OrderJson>("order.place", terms(world.markets[1]!, 0, BUY, 90, 1));
-    return { world, user, tied, listener, own, others: [byRest.id, loose.id] };
-  }
-
-  async function expectKept(
-    world: World,
-    token: string,
-    own: readonly number[],
-    others: readonly number[],
-  ): Promise<void> {
-    const again = new Client(world.server, token);
-    await expectLive(again, others);
-    for (const id of own) expect(await again.order(id)).toMatchObject({ status: "canceled", reason: REASON });
-    const all = await again.all<OrderJson>("/orders?status=all");
-    expect(all.filter(({ id }) => !others.includes(id)).map(({ reason }) => reason)).toEqual(
-      Array(all.length - others.length).fill(REASON),
-    );
-    again.close();
-  }
-
-  test.each(variants([1], [3]))(
-    "SIGTERM ends them first, and says so before system.shutdown, ENGINE_THREADS=%i",
-    async (threads) => {
-      const { world, user, tied, listener, own, others } = await scene(threads);
-      user.close();
-      // Some more are on their way: each is answered, done or refused, and none is left.
+  describe("when the server ends", () => {
+    let world: World;
+    let killed: Scene;
+    let quoted: QuoteScene;
+    beforeAll(async () => {
+      world = await World.start({
+        users: 4,
+        markets: Array<number>(8).fill(2),
+        env: { ENGINE_THREADS: String(threads) },
+      });
+      killed = await prepareScene(world);
+      quoted = await prepareQuotes(world);
+      // More orders are in flight at the kill.
+      const { tied, markets, own } = killed;
       const count = tied.acknowledgements.length;
-      for (let n = 0; n < 400; n++) tied.post({ op: "order.place", data: terms(world.markets[n % 3]!, 0, BUY, 20, 1) });
-      await tied.until(() => tied.acknowledgements[count + 20], "some answers");
-      await world.server.stop();
-      const late = tied.acknowledgements.slice(count);
-      expect(late.filter(({ code }) => code !== 0 && code !== 50300)).toEqual([]);
-      own.push(...late.filter(({ code }) => code === 0).map(({ data }) => (data as OrderJson).id));
-      for (const socket of [tied, listener]) {
-        expect(await socket.closed).toBe(1001);
-        expect(socket.frames.at(-1)!.event).toBe("system.shutdown");
-        const ends = socket.of<OrderJson>("order.updated").filter(({ data }) => data.reason === REASON);
-        expect(ends.map(({ data }) => data.id).sort()).toEqual([...own].sort());
-      }
+      for (let n = 0; n < 300; n++) tied.post({ op: "order.place", data: terms(markets[n % 3]!, 0, BUY, 20, 1) });
+      await tied.until(() => tied.acknowledgements[count + 20], "some acknowledgements");
+      await world.server.kill();
+      await tied.closed;
+      own.push(...tied.acknowledgements.slice(count).map(({ data }) => (data as OrderJson).id));
       expectSoundDatabase(world.server.dataDir);
       world.server = await world.server.restart();
-      await expectKept(world, user.token!, own, others);
-      await world.stop();
-    },
-  );
-
-  test.each(variants([1], [3]))("kill -9: they end at the next start, ENGINE_THREADS=%i", async (threads) => {
-    const { world, user, tied, own, others } = await scene(threads);
-    // Some more are on their way when it happens.
-    const count = tied.acknowledgements.length;
-    for (let n = 0; n < 300; n++) tied.post({ op: "order.place", data: terms(world.markets[n % 3]!, 0, BUY, 20, 1) });
-    await tied.until(() => tied.acknowledgements[count + 20], "some answers");
-    user.close();
-    await world.server.kill();
-    await tied.closed;
-    const answered = tied.acknowledgements.slice(count).map(({ data }) => (data as OrderJson).id);
-    expectSoundDatabase(world.server.dataDir);
-    world.server = await world.server.restart();
-    await expectKept(world, user.token!, [...own, ...answered], others);
-    // And they stay ended at the start after that.
-    await world.server.stop();
-    world.server = await world.server.restart();
-    await expectKept(world, user.token!, [...own, ...answered], others);
-    await world.stop();
-    expectSoundDatabase(world.server.dataDir);
-  });
-
-  test("kill -9: quotes that stayed as they were end with the connection that asked for them last", async () => {
-    const world = await World.start({ users: 2, markets: [2, 2] });
-    const [user, other] = [world.user(), world.user()];
-    const [tied, loose] = [await world.socket(user), await world.socket(user)];
-    const [otherTied, otherLoose] = [await world.socket(other), await world.socket(other)];
-    await tied.tie();
-    await otherTied.tie();
-    const sent = (market: TestMarket): { market_id: number; quotes: unknown[] } => ({
-      market_id: market.id,
-      quotes: [100, 200, 300].map((price) => quote(market, 0, BUY, price, 1)),
     });
-    const [first, second] = [world.market(2), world.markets[1]!];
-    const ids = ({ results }: Results): number[] => results.map(({ data }) => data!.id);
-    const byRest = ids(await user.data<Results>("PUT", `/quotes/${first.id}`, { quotes: sent(first).quotes }));
-    const ends = ids(await tied.data<Results>("quotes.replace", sent(first)));
-    expect(ends).toEqual(byRest);
-    // Sent at once: where they are kept, their placement is on its way still.
-    loose.post({ op: "quotes.replace", data: sent(second) });
-    const inFlight = ids(await tied.data<Results>("quotes.replace", sent(second)));
-    const stay = ids(await otherTied.data<Results>("quotes.replace", sent(first)));
-    expect(ids(await otherLoose.data<Results>("quotes.replace", sent(first)))).toEqual(stay);
-    otherTied.post({ op: "quotes.replace", data: sent(second) });
-    const alsoStay = ids(await otherLoose.data<Results>("quotes.replace", sent(second)));
-    // Back and forth: the last one counts.
-    for (const socket of [tied, loose, tied])
-      expect(ids(await socket.data("quotes.replace", sent(first)))).toEqual(ends);
-    for (const client of [user, other]) client.close();
-    await world.server.kill();
-    world.server = await world.server.restart();
-    await expectKept(world, user.token!, [...ends, ...inFlight], []);
-    await expectKept(world, other.token!, [], [...stay, ...alsoStay]);
-    await world.stop();
-    expectSoundDatabase(world.server.dataDir);
-  });
-});
+    afterAll(async () => {
+      await world.stop();
+      expectSoundDatabase(world.server.dataDir);
+    });
 
-test("a peer that fell silent is taken for dead, one that is only idle is not", async () => {
-  const { user, listener, since } = frozen;
-  const ends = await listener.until(
-    () => {
-      const found = listener.of<OrderJson>("order.updated").filter(({ data }) => data.reason === REASON);
-      return found.length === 2 ? found : undefined;
-    },
-    "the ends of a dead peer's orders",
-    DEAD_PEER_MS,
-  );
-  expect(Math.max(...ends.map(({ ts }) => ts)) - since).toBeLessThan(DEAD_PEER_MS);
-  expect(ends.map(({ data }) => data.status)).toEqual(["canceled", "canceled"]);
-  const [living] = await user.all<OrderJson>("/orders?client_order_id=living");
-  expect(living).toMatchObject({ status: "open" });
-  await expectLive(user, [living!.id]);
-  await listener.close();
-  await eventually(() => expectLive(user, []));
+    test("kill -9: tied orders end at the next start", () => expectKept(world, killed));
+
+    test("kill -9: quotes that stayed as they were end with the last connection that sent them", async () => {
+      const { user, other, ends, stay } = quoted;
+      await expectKept(world, { user, own: ends, others: [] });
+      await expectKept(world, { user: other, own: [], others: stay });
+    });
+
+    describe("after SIGTERM", () => {
+      let stopped: Scene;
+      beforeAll(async () => {
+        stopped = await prepareScene(world);
+        const { tied, markets } = stopped;
+        // More orders are in flight: each is placed or rejected, and none stays live.
+        const count = tied.acknowledgements.length;
+        for (let n = 0; n < 400; n++) tied.post({ op: "order.place", data: terms(markets[n % 3]!, 0, BUY, 20, 1) });
+        await tied.until(() => tied.acknowledgements[count + 20], "some acknowledgements");
+        await world.server.stop();
+        const late = tied.acknowledgements.slice(count);
+        expect(late.filter(({ code }) => code !== 0 && code !== 50300)).toEqual([]);
+        stopped.own.push(...late.filter(({ code }) => code === 0).map(({ data }) => (data as OrderJson).id));
+        expectSoundDatabase(world.server.dataDir);
+        world.server = await world.server.restart();
+      });
+
+      test("clients receive the ends of tied orders before system.shutdown", async () => {
+        const { tied, listener, own } = stopped;
+        for (const socket of [tied, listener]) {
+          expect(await socket.closed).toBe(1001);
+          expect(socket.frames.at(-1)!.event).toBe("system.shutdown");
+          const ends = socket.of<OrderJson>("order.updated").filter(({ data }) => data.reason === REASON);
+          expect(ends.map(({ data }) => data.id).sort()).toEqual([...own].sort());
+        }
+      });
+
+      test("tied orders ended with the server, and other orders live on", () => expectKept(world, stopped));
+
+      test("tied orders that ended at the start after kill -9 stay ended at the next start", async () => {
+        await expectKept(world, killed);
+      });
+    });
+  });
+
+  test("a silent peer counts as dead; one that is only idle does not", async () => {
+    const { user, listener, since } = frozen;
+    const ends = await listener.until(
+      () => {
+        const found = listener.of<OrderJson>("order.updated").filter(({ data }) => data.reason === REASON);
+        return found.length === 2 ? found : undefined;
+      },
+      "the ends of a dead peer's orders",
+      DEAD_PEER_MS,
+    );
+    expect(Math.max(...ends.map(({ ts }) => ts)) - since).toBeLessThan(DEAD_PEER_MS);
+    expect(ends.map(({ data }) => data.status)).toEqual(["canceled", "canceled"]);
+    const [living] = await user.all<OrderJson>("/orders?client_order_id=living");
+    expect(living).toMatchObject({ status: "open" });
+    await expectLive(user, [living!.id]);
+    await listener.close();
+    await eventually(() => expectLive(user, []));
+  });
 });

@@ -1,26 +1,27 @@
 /**
- * A maker whose orders take all that it has changes them as fast as it can, several changes on their way at a time,
- * while others trade with it: no succession of fills, amends, cancels and replacements may find less than was held for
- * it. The server asserts each hold; money and shares come out exact.
+ * A maker with just enough money and shares changes its orders as fast as it can, several changes in flight, while others
+ * trade with it: no sequence of fills, amends, cancels and replacements may find less than its holds. The server asserts
+ * each hold; money and shares must add up exactly.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectBalanced, expectEndsWell } from "../support/checks.ts";
 import type { Client, OrderJson } from "../support/client.ts";
 import { EFFORT } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import type { Acknowledgement, Socket } from "../support/socket.ts";
-import { alone, BUY, cancelAll, expectAccounted, post, quote as quoted, SELL, terms } from "../support/trading.ts";
-import { type TestMarket, USDC } from "../support/world.ts";
+import { BUY, cancelAll, expectAccounted, post, quote as quoted, SELL, terms } from "../support/trading.ts";
+import { type TestMarket, USDC, World } from "../support/world.ts";
 
 const BURSTS = Number(process.env["TIGHT_BURSTS"] ?? 300 * EFFORT);
 const SETS = 20;
 const DEPOSIT = 40 * USDC;
-/** Refusals that a maker with tight means meets. */
+/** Codes that a maker with tight means can receive. */
 const EXPECTED = [0, 4040, 40900, 42201, 42202, 42901];
 const MODES = ["cancel_taker", "cancel_maker", "cancel_both", "decrement"];
 
-/** What a maker of two outcomes asks for, at prices where its own orders cross each other now and then. */
-class Asking {
+/** Random requests of a maker in two outcomes, at prices where its own orders sometimes cross. */
+class MakerRequests {
   private readonly random: Random;
   private readonly market: TestMarket;
   /** The ids of its orders, the latest last. */
@@ -77,7 +78,7 @@ class Asking {
     });
   }
 
-  /** Some reach the engine too late and change nothing. */
+  /** Some amends reach the engine too late and change nothing. */
   private amend(): object {
     const { random } = this;
     const late = random.chance(0.3) ? { valid_until: Date.now() + random.integer(0, 1) } : {};
@@ -92,66 +93,85 @@ class Asking {
   }
 }
 
-test("tight means hold through any succession of changes on their way and fills", { timeout: 120_000 }, async () => {
-  const random = Random.printed("tight means");
-  await alone({ users: 2, named: { maker: { deposit: DEPOSIT } }, markets: [2] }, async (world) => {
-    const [market, maker, other] = [world.market(), world.client("maker"), world.user()];
-    await world.split(maker, market, SETS);
-    await world.split(other, market, 2_000);
-    const socket = await world.socket(maker);
-    const asking = new Asking(random, market);
-    const read = follow(socket, asking);
-    let trading = true;
-    const takingPart = async (): Promise<void> => {
-      while (trading) {
-        const side = random.pick([BUY, SELL]);
-        const price = random.integer(20, 80) * 100;
-        const more = { time_in_force: random.chance(0.8) ? "ioc" : "gtc" };
-        const { code } = await post(
-          other,
-          terms(market, random.integer(0, 1), side, price, random.integer(1, 6), more),
-        );
-        expect([0, 42901]).toContain(code);
-      }
-    };
-    const taking = takingPart();
-    taking.catch(() => {});
-    const codes = new Map<number, number>();
-    const under: Promise<void>[] = [];
-    for (let burst = 0; burst < BURSTS; burst++) {
-      const sent = Array.from({ length: random.integer(1, 4) }, () => socket.post(asking.next()));
-      for (const id of sent) {
-        const taken = async (): Promise<void> => {
-          const { code, msg } = await socket.answer(id);
-          expect(EXPECTED, msg).toContain(code);
-          codes.set(code, (codes.get(code) ?? 0) + 1);
-        };
-        const answered = taken();
-        // Awaited below; a failure there shall not be one here before.
-        answered.catch(() => {});
-        under.push(answered);
-      }
-      if (under.length > 12) await Promise.all(under.splice(0, 8));
-      // Changes shall meet each other at every distance: in one turn, in one commit, a commit later.
-      if (random.chance(0.7)) await pause(random.integer(0, 2));
-      read();
-    }
-    await Promise.all(under);
-    trading = false;
-    await taking;
-    process.stdout.write(`answers: ${JSON.stringify(Object.fromEntries(codes))}\n`);
-    expect([...codes.keys()].toSorted()).toEqual(expect.arrayContaining([0, 40900, 42201, 42202]));
-    await quoted(maker, market, []);
-    await cancelAll(maker);
-    await cancelAll(other);
-    await socket.settled();
-    expect(await maker.all<OrderJson>("/orders")).toEqual([]);
-    await expectAccounted(maker, [market], DEPOSIT, SETS);
-    await socket.close();
+/** A maker for each test: sets and money as its rounds need. */
+const MAKERS: Readonly<Record<string, { readonly sets: number; readonly money: number }>> = {
+  any: { sets: SETS, money: DEPOSIT - SETS * USDC },
+  "self-trade": { sets: 20, money: 10 * USDC },
+  "late-amend": { sets: 0, money: 6 * USDC + 100 },
+  decrement: { sets: 12, money: 10 * USDC },
+  twice: { sets: 0, money: 1.25 * USDC },
+};
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start({
+    users: 1,
+    named: Object.fromEntries(
+      Object.entries(MAKERS).map(([name, { sets, money }]) => [name, { deposit: sets * USDC + money }]),
+    ),
+    markets: Array<number>(5).fill(2),
   });
 });
+afterAll(async () => {
+  await expectBalanced(world.anonymous());
+  await expectEndsWell(world);
+});
 
-describe("what a change on its way counts on is not spent by the next order", () => {
+test("tight means cover any sequence of changes in flight and fills", { timeout: 120_000 }, async () => {
+  const random = Random.printed("tight means");
+  const [market, maker, other] = [world.market(), world.client("any"), world.user()];
+  await world.split(maker, market, SETS);
+  await world.split(other, market, 2_000);
+  const socket = await world.socket(maker);
+  const requests = new MakerRequests(random, market);
+  const read = follow(socket, requests);
+  let trading = true;
+  const trade = async (): Promise<void> => {
+    while (trading) {
+      const side = random.pick([BUY, SELL]);
+      const price = random.integer(20, 80) * 100;
+      const more = { time_in_force: random.chance(0.8) ? "ioc" : "gtc" };
+      const { code } = await post(other, terms(market, random.integer(0, 1), side, price, random.integer(1, 6), more));
+      expect([0, 42901]).toContain(code);
+    }
+  };
+  const taking = trade();
+  taking.catch(() => {});
+  const codes = new Map<number, number>();
+  const under: Promise<void>[] = [];
+  for (let burst = 0; burst < BURSTS; burst++) {
+    const sent = Array.from({ length: random.integer(1, 4) }, () => socket.post(requests.next()));
+    for (const id of sent) {
+      const taken = async (): Promise<void> => {
+        const { code, msg } = await socket.answer(id);
+        expect(EXPECTED, msg).toContain(code);
+        codes.set(code, (codes.get(code) ?? 0) + 1);
+      };
+      const answered = taken();
+      // Awaited below: a rejection must not count as unhandled before.
+      answered.catch(() => {});
+      under.push(answered);
+    }
+    if (under.length > 12) await Promise.all(under.splice(0, 8));
+    // Changes meet at every distance: in one turn, in one commit, one commit later.
+    if (random.chance(0.7)) await pause(random.integer(0, 2));
+    read();
+  }
+  await Promise.all(under);
+  trading = false;
+  await taking;
+  process.stdout.write(`codes: ${JSON.stringify(Object.fromEntries(codes))}\n`);
+  expect([...codes.keys()].toSorted()).toEqual(expect.arrayContaining([0, 40900, 42201, 42202]));
+  await quoted(maker, market, []);
+  await cancelAll(maker);
+  await cancelAll(other);
+  await socket.settled();
+  expect(await maker.all<OrderJson>("/orders")).toEqual([]);
+  await expectAccounted(maker, [market], DEPOSIT, SETS);
+  await socket.close();
+});
+
+describe("the next order doesn't spend what a change in flight relies on", () => {
   const ROUNDS = 24 * EFFORT;
 
   interface Round {
@@ -160,7 +180,7 @@ describe("what a change on its way counts on is not spent by the next order", ()
     readonly maker: Client;
   }
 
-  /** The first is under way to the database when the second comes, in some of the rounds. Answers both. */
+  /** Sends both; in some rounds the first is on its way to the database when the second arrives. Returns both responses. */
   async function meet(socket: Socket, round: number, first: object, second: object): Promise<Acknowledgement[]> {
     const ids = [socket.post(first)];
     // The event loop must turn for the first to leave.
@@ -174,26 +194,24 @@ describe("what a change on its way counts on is not spent by the next order", ()
   const codesOf = ({ data }: Acknowledgement): number[] =>
     (data as { results: { code: number }[] }).results.map(({ code }) => code);
 
-  /** Rounds with a maker that owns `sets` complete sets and `money` micro-USDC beside; each must leave nothing live. */
-  async function rounds(sets: number, money: number, play: (round: Round, n: number) => Promise<void>): Promise<void> {
-    const deposit = sets * USDC + money;
-    await alone({ users: 0, named: { maker: { deposit } }, markets: [2] }, async (world) => {
-      const [market, maker] = [world.market(), world.client("maker")];
-      if (sets > 0) await world.split(maker, market, sets);
-      const socket = await world.socket(maker);
-      for (let n = 0; n < ROUNDS; n++) {
-        await play({ market, socket, maker }, n);
-        await quoted(maker, market, []);
-        await cancelAll(maker);
-        expect(await maker.balance()).toEqual({ available: money, held: 0, total: money });
-      }
-      await expectAccounted(maker, [market], deposit, sets);
-      await socket.close();
-    });
+  /** Plays rounds with one of MAKERS, which holds its sets and its money beside them; each must leave nothing live. */
+  async function rounds(name: string, play: (round: Round, n: number) => Promise<void>): Promise<void> {
+    const { sets, money } = MAKERS[name]!;
+    const [market, maker] = [world.market(), world.client(name)];
+    if (sets > 0) await world.split(maker, market, sets);
+    const socket = await world.socket(maker);
+    for (let n = 0; n < ROUNDS; n++) {
+      await play({ market, socket, maker }, n);
+      await quoted(maker, market, []);
+      await cancelAll(maker);
+      expect(await maker.balance()).toEqual({ available: money, held: 0, total: money });
+    }
+    await expectAccounted(maker, [market], sets * USDC + money, sets);
+    await socket.close();
   }
 
   test("shares of a quote that a self-trade ends before the new one is placed", async () => {
-    await rounds(20, 10 * USDC, async ({ market, socket, maker }, n) => {
+    await rounds("self-trade", async ({ market, socket, maker }, n) => {
       await maker.place(terms(market, 0, BUY, 3_000, 1));
       const [{ id }] = (await quoted(maker, market, [[0, SELL, 6_000, 20]])) as [OrderJson];
       const next = { op: "place", ...terms(market, 0, SELL, 7_000, 20) };
@@ -207,11 +225,11 @@ describe("what a change on its way counts on is not spent by the next order", ()
     });
   });
 
-  test("money of a quote whose amend comes too late", async () => {
-    await rounds(0, 6 * USDC + 100, async ({ market, socket, maker }, n) => {
+  test("money of a quote whose amend arrives too late", async () => {
+    await rounds("late-amend", async ({ market, socket, maker }, n) => {
       const [{ id }] = (await quoted(maker, market, [[0, BUY, 2_000, 10]])) as [OrderJson];
       const next = { op: "place", ...terms(market, 1, BUY, 4_000, 10) };
-      // What changes nothing needs no commit; the order before it does.
+      // A change without effect needs no commit; the order before it does.
       const committed = { op: "place", ...terms(market, 1, BUY, 1, 1, { time_in_force: "ioc" }) };
       const operations = [committed, { op: "amend", id, price: 6_000, valid_until: 1 }, next];
       const quotes = [{ outcome_id: market.outcomes[0], side: BUY, price: 6_000, quantity: 10 }];
@@ -222,8 +240,8 @@ describe("what a change on its way counts on is not spent by the next order", ()
     });
   });
 
-  test("shares that a self-trade takes from an order and an amend brings back", async () => {
-    await rounds(12, 10 * USDC, async ({ market, socket, maker }, n) => {
+  test("shares that a self-trade takes from an order and an amend restores", async () => {
+    await rounds("decrement", async ({ market, socket, maker }, n) => {
       const { id } = await maker.place(terms(market, 0, SELL, 5_000, 10));
       const decrement = { self_trade_prevention: "decrement", time_in_force: "ioc" };
       const operations = [
@@ -233,13 +251,13 @@ describe("what a change on its way counts on is not spent by the next order", ()
       const [batch, amended] = await meet(
         ...([socket, n, { op: "order.batch", data: { operations } }, change({ id, quantity: 12 })] as const),
       );
-      // Where the amend comes later than the batch, the two shares that were left and the three freed are not enough.
+      // If the amend follows the batch, the two shares left and the three freed are too few.
       expect([codesOf(batch!)[1], amended!.code].toSorted()).toEqual([0, 42202]);
     });
   });
 
   test("money of an order that is amended twice at once", async () => {
-    await rounds(0, 1.25 * USDC, async ({ market, socket, maker }) => {
+    await rounds("twice", async ({ market, socket, maker }) => {
       const { id } = await maker.place(terms(market, 0, BUY, 2_000, 5));
       const amends = [
         { id, price: 500, quantity: 10 },
@@ -257,13 +275,13 @@ describe("what a change on its way counts on is not spent by the next order", ()
   const change = (data: object) => ({ op: "order.amend", data });
 });
 
-/** Tells what orders the socket brought news of since the last call. */
-function follow(socket: Socket, asking: Asking): () => void {
+/** Reports to `requests` the orders that the socket received updates of since the last call. */
+function follow(socket: Socket, requests: MakerRequests): () => void {
   let next = 0;
   return () => {
     for (; next < socket.frames.length; next++) {
       const { event, data } = socket.frames[next]!;
-      if (event === "order.updated") asking.met((data as OrderJson).id);
+      if (event === "order.updated") requests.met((data as OrderJson).id);
     }
   };
 }
