@@ -1,6 +1,6 @@
 /**
- * PUT /quotes while others trade, look and queue: nobody ever meets a half-replaced set, tight means never go negative,
- * of several replacements at once one stands, and quotes are quotes still after restarts and crashes.
+ * PUT /quotes while others trade, read and queue: nobody ever sees a half-replaced set, tight means never go negative, one
+ * of several concurrent replacements wins, and quotes are still quotes after restarts and crashes.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
@@ -9,7 +9,6 @@ import { EFFORT } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { notional } from "../support/reference.ts";
 import {
-  alone,
   amend,
   BUY,
   books,
@@ -29,7 +28,11 @@ import { type TestMarket, USDC, World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {
-  world = await World.start({ users: 10, named: { tight: { deposit: 10 * USDC } }, markets: [2, 2, 2, 2] });
+  world = await World.start({
+    users: 10,
+    named: { tight: { deposit: 10 * USDC }, maker: {}, seller: {}, quoter: {}, amender: {} },
+    markets: [2, 2, 2, 2, 2, 2, 3, 5],
+  });
 });
 afterAll(async () => {
   await expectBalanced(world.anonymous());
@@ -37,7 +40,7 @@ afterAll(async () => {
   expectSoundDatabase(world.server.dataDir);
 });
 
-describe("others in between", () => {
+describe("concurrent with others", () => {
   const ROUNDS = 100 * EFFORT;
   /** Two sets that cross each other: half replaced they would match among themselves, or with nobody. */
   const SETS: readonly (readonly QuoteSpec[])[] = [
@@ -57,19 +60,19 @@ describe("others in between", () => {
     ],
   ];
 
-  test("takers, readers and queues never meet a half-replaced set", async () => {
+  test("takers, readers and queued orders never see a half-replaced set", async () => {
     const [market, user, far, near, reader] = [
       ...[world.market(), world.user(), world.user(), world.user(), world.anonymous()],
     ] as [TestMarket, Client, Client, Client, Client];
     const takers = [world.user(), world.user()] as const;
     for (const client of [user, far, ...takers]) await world.split(client, market, 1_000);
-    // What a taker could only reach if no quote stood in front of it.
+    // A taker could reach these only if no quote were ahead of them.
     const walls = [
       ...[await far.place(terms(market, 0, BUY, 2_000, 100)), await far.place(terms(market, 1, BUY, 2_000, 100))],
       ...[await far.place(terms(market, 0, SELL, 8_000, 100)), await far.place(terms(market, 1, SELL, 8_000, 100))],
     ];
     await quote(user, market, SETS[0]!);
-    // Behind the quote that stays in every set.
+    // Queued behind the quote that stays in every set.
     const queued = await near.place(terms(market, 0, BUY, 3_990, 7));
     const [staying] = (await liveOrders(user, market)).filter(({ price }) => price === 3_990);
     let replacing = true;
@@ -116,7 +119,7 @@ describe("others in between", () => {
     for (const { id } of walls) expect(await far.order(id)).toMatchObject({ status: "open", remaining: 100 });
     const all = await user.all<OrderJson>("/orders?status=all");
     expect(all.length).toBeGreaterThan(ROUNDS * 4);
-    // None crossed on entry, and each old one ended for its replacement.
+    // None crossed on entry, and each old quote ended for its replacement.
     for (const { status, reason } of all) if (status !== "open") expect(["user", null]).toContain(reason);
     expect(await user.order(staying!.id)).toMatchObject({ status: "open", filled: 0 });
     expect(await near.order(queued.id)).toMatchObject({ status: "open", filled: 0 });
@@ -128,7 +131,7 @@ describe("others in between", () => {
     await expectAccounted(user, [market], 10_000 * USDC, 1_000);
   });
 
-  test("with means for the worst case alone, quotes come out smaller by what was filled in flight, never negative", async () => {
+  test("with means for the worst case only, fills in flight reduce new quotes, and the balance never goes negative", async () => {
     const random = Random.printed("tight quotes against takers");
     const [market, user, taker] = [world.market(), world.client("tight"), world.user()];
     await world.split(taker, market, 1_000);
@@ -145,7 +148,7 @@ describe("others in between", () => {
       const { available, total } = await user.balance();
       expect(available).toBeGreaterThanOrEqual(0);
       if (total < USDC) break;
-      // About all the money there is, in two quotes of cheap shares.
+      // Nearly all the money, in two quotes of cheap shares.
       const [a, b] = [random.integer(20, 90), random.integer(20, 90)];
       const sizes = [a, b].map((price) => Math.max(1, Math.floor((total * 0.47) / notional(price, 1))));
       const set: QuoteSpec[] = [
@@ -159,7 +162,7 @@ describe("others in between", () => {
         continue;
       }
       last = answer.data.results.map(({ data }) => data!);
-      // One that stands unchanged has been filled in part: what remains of it is what was asked for.
+      // An unchanged quote may be partly filled: its remainder is the requested size.
       for (const [i, order] of last.entries()) expect(order.remaining).toBeLessThanOrEqual(sizes[i]!);
     }
     replacing = false;
@@ -176,7 +179,7 @@ describe("others in between", () => {
     await expectAccounted(taker, [market], 10_000 * USDC, 1_000);
   });
 
-  test("the same set on ten sockets at once is one set, and all are answered with its orders", async () => {
+  test("the same set sent ten times at once is one set, and every response lists its orders", async () => {
     const [market, fresh] = [world.market(), world.user()];
     const user = world.client(fresh.token!.split("-")[1]!, 0, 10);
     for (let round = 0; round < 15; round++) {
@@ -192,7 +195,7 @@ describe("others in between", () => {
     expect(await user.all("/orders?status=all")).toHaveLength(1 + 15 * 2);
   });
 
-  test("two replacements at once: one set stands, and nothing of the other", async () => {
+  test("of concurrent replacements one set is live, and nothing of the others", async () => {
     const [market, fresh] = [world.market(), world.user()];
     const user = world.client(fresh.token!.split("-")[1]!, 0, 4);
     for (let round = 0; round < 30; round++) {
@@ -212,97 +215,122 @@ describe("others in between", () => {
   });
 });
 
-test("over restarts and crashes quotes are quotes still, and other orders aren't", async () => {
-  await alone({ users: 2, markets: [2, 3] }, async (own) => {
-    const [market, other] = [own.market(), own.market(3)];
-    let user = own.client("user0");
-    const plain = await user.place(terms(market, 0, BUY, 3_000, 5, { post_only: true }));
-    const set: QuoteSpec[] = [
-      [0, BUY, 3_000, 5],
-      [0, BUY, 3_100, 5],
-      [1, BUY, 3_000, 5],
-    ];
-    const first = idsOf(await quote(user, market, set));
-    const elsewhere = idsOf(await quote(user, other, [[2, BUY, 1_000, 1]]));
-    for (const end of ["stop", "kill"] as const) {
-      await own.server[end]();
-      own.server = await own.server.restart();
-      user = own.client("user0");
-      expect(idsOf(await quote(user, market, set))).toEqual(first);
-      await expectStanding(user, market, [plain.id, ...first]);
+describe("over restarts", () => {
+  const SET: readonly QuoteSpec[] = [
+    [0, BUY, 3_000, 5],
+    [0, BUY, 3_100, 5],
+    [1, BUY, 3_000, 5],
+  ];
+  let market: TestMarket;
+  let other: TestMarket;
+  /** The maker's plain order and its quotes, in the order of SET, and its quote in the other market. */
+  let plain: OrderJson;
+  let first: number[];
+  let elsewhere: number[];
+  beforeAll(async () => {
+    [market, other] = [world.market(), world.market(3)];
+    const maker = world.client("maker");
+    plain = await maker.place(terms(market, 0, BUY, 3_000, 5, { post_only: true }));
+    first = idsOf(await quote(maker, market, SET));
+    elsewhere = idsOf(await quote(maker, other, [[2, BUY, 1_000, 1]]));
+    await world.server.stop();
+    world.server = await world.server.restart();
+  });
+
+  test("after SIGTERM an unchanged set keeps its quotes", async () => {
+    const maker = world.client("maker");
+    expect(idsOf(await quote(maker, market, SET))).toEqual(first);
+    await expectStanding(maker, market, [plain.id, ...first]);
+  });
+
+  test("kill -9 while quotes are replaced and an order is amended: a whole set is live, nothing acknowledged is lost", async () => {
+    const random = Random.printed("kill -9 between quotes");
+    const [quoted, amended] = [world.market(5), world.market()];
+    const { id } = await world.client("amender").place(terms(amended, 0, BUY, 1, 1));
+    let round = 0;
+    for (let crash = 0; crash < 3; crash++) {
+      const acknowledged = await trafficUntilKill(quoted, id, round, random.integer(20, 120));
+      round = acknowledged.round + 1;
+      world.server = await world.server.restart();
+      const live = await liveOrders(world.client("quoter"), quoted);
+      expect(live.map(({ outcome_id }) => outcome_id).toReversed()).toEqual(quoted.outcomes);
+      const sizes = new Set(live.map(({ quantity }) => quantity));
+      expect(sizes.size).toBe(1);
+      expect([sizeOf(acknowledged.round), sizeOf(acknowledged.round + 1)]).toContain([...sizes][0]);
+      const { price } = await world.client("amender").order(id);
+      expect([acknowledged.price, acknowledged.price + 1]).toContain(price);
+      expect(await world.client("quoter").balance()).toMatchObject({ held: 5 * notional(1_000, [...sizes][0]!) });
+      expectSoundDatabase(world.server.dataDir);
     }
-    const seller = own.client("user1");
-    await own.split(seller, market, 20);
+    expect(round).toBeGreaterThanOrEqual(20);
+  });
+
+  test("after kill -9 quotes are still quotes, other orders aren't, and time priority holds", async () => {
+    const [maker, seller] = [world.client("maker"), world.client("seller")];
+    expect(idsOf(await quote(maker, market, SET))).toEqual(first);
+    await expectStanding(maker, market, [plain.id, ...first]);
+    await world.split(seller, market, 20);
     const [next] = idsOf(
-      await quote(user, market, [
+      await quote(maker, market, [
         [1, BUY, 3_000, 5],
         [0, BUY, 3_000, 6],
       ]),
     );
     expect(next).toBe(first[2]);
-    await own.server.kill();
-    own.server = await own.server.restart();
-    user = own.client("user0");
-    // The plain order is older than the quote that was replaced.
-    await own.client("user1").place(terms(market, 0, SELL, 3_000, 5));
-    expect(await user.order(plain.id)).toMatchObject({ status: "filled" });
-    await quote(user, market, []);
-    await expectStanding(user, market, []);
-    await expectStanding(user, other, elsewhere);
-    for (const id of first) expect(await user.order(id)).toMatchObject({ status: "canceled", reason: "user" });
-    expect(await user.balance()).toMatchObject({ held: notional(1_000, 1) });
+    await world.server.kill();
+    world.server = await world.server.restart();
+    const again = world.client("maker");
+    // The plain order is older than the replacement of the quote at its price.
+    await world.client("seller").place(terms(market, 0, SELL, 3_000, 5));
+    expect(await again.order(plain.id)).toMatchObject({ status: "filled" });
+    await quote(again, market, []);
+    await expectStanding(again, market, []);
+    await expectStanding(again, other, elsewhere);
+    for (const id of first) expect(await again.order(id)).toMatchObject({ status: "canceled", reason: "user" });
+    expect(await again.balance()).toMatchObject({ held: notional(1_000, 1) });
   });
 });
 
-test("kill -9 while quotes are replaced and an order is amended: a whole set stands, nothing that was answered is lost", async () => {
-  const random = Random.printed("kill -9 between quotes");
-  await alone({ users: 2, markets: [5, 2] }, async (own) => {
-    const [market, other] = [own.market(5), own.market()];
-    const sizeOf = (round: number): number => 1 + (round % 900);
-    const set = (round: number): QuoteSpec[] => [0, 1, 2, 3, 4].map((outcome) => [outcome, BUY, 1_000, sizeOf(round)]);
-    let round = 0;
-    const { id } = await own.client("user1").place(terms(other, 0, BUY, 1, 1));
-    for (let crash = 0; crash < 3; crash++) {
-      const [quoter, amender] = [own.client("user0"), own.client("user1")];
-      const crashed = { now: false };
-      const until = async (step: () => Promise<unknown>): Promise<void> => {
-        try {
-          for (;;) await step();
-        } catch (error) {
-          if (!crashed.now) throw error;
-        }
-      };
-      // What was answered last; the one after it may have been done as well.
-      let quoted = round;
-      let price = (await amender.order(id)).price;
-      const enough = random.integer(20, 120);
-      let killed: Promise<void> | null = null;
-      const kill = (): Promise<void> => {
-        crashed.now = true;
-        return own.server.kill();
-      };
-      await Promise.all([
-        until(async () => {
-          await quote(quoter, market, set(++round));
-          quoted = round;
-          if (round % 150 === enough) killed ??= kill();
-        }),
-        until(async () => {
-          await amend(amender, id, { price: price + 1 });
-          price++;
-        }),
-      ]);
-      await killed;
-      own.server = await own.server.restart();
-      const standing = await liveOrders(own.client("user0"), market);
-      expect(standing.map(({ outcome_id }) => outcome_id).toReversed()).toEqual(market.outcomes);
-      const sizes = new Set(standing.map(({ quantity }) => quantity));
-      expect(sizes.size).toBe(1);
-      expect([sizeOf(quoted), sizeOf(quoted + 1)]).toContain([...sizes][0]);
-      expect([price, price + 1]).toContain((await own.client("user1").order(id)).price);
-      expect(await own.client("user0").balance()).toMatchObject({ held: 5 * notional(1_000, [...sizes][0]!) });
-      expectSoundDatabase(own.server.dataDir);
+/** The size of the quotes of a round. */
+const sizeOf = (round: number): number => 1 + (round % 900);
+
+/**
+ * Replaces the quoter's quotes from round `from` on, and amends the amender's order, until the server is killed in the
+ * middle of it. Returns the last acknowledged round and price; the next of each may be done as well.
+ */
+async function trafficUntilKill(
+  market: TestMarket,
+  id: number,
+  from: number,
+  roundsBeforeKill: number,
+): Promise<{ round: number; price: number }> {
+  const [quoter, amender] = [world.client("quoter"), world.client("amender")];
+  let isKilled = false;
+  let killed: Promise<void> | null = null;
+  const repeat = async (step: () => Promise<unknown>): Promise<void> => {
+    try {
+      for (;;) await step();
+    } catch (error) {
+      if (!isKilled) throw error;
     }
-    expect(round).toBeGreaterThanOrEqual(20);
-  });
-});
+  };
+  let round = from;
+  let { price } = await amender.order(id);
+  await Promise.all([
+    repeat(async () => {
+      const size = sizeOf(round + 1);
+      await quote(quoter, market, [0, 1, 2, 3, 4].map((outcome): QuoteSpec => [outcome, BUY, 1_000, size])); // biome-ignore format: one call
+      round++;
+      if (round - from === roundsBeforeKill) {
+        isKilled = true;
+        killed = world.server.kill();
+      }
+    }),
+    repeat(async () => {
+      await amend(amender, id, { price: price + 1 });
+      price++;
+    }),
+  ]);
+  await killed;
+  return { round, price };
+}
