@@ -1,9 +1,10 @@
 /**
- * SIGTERM: the server stops accepting, finishes and answers what it accepted, commits, says system.shutdown and exits 0
- * in time. What was never answered was never done.
+ * On SIGTERM the server stops accepting requests, finishes and answers those it accepted, commits, sends system.shutdown
+ * and exits with 0 in time. A request that gets no response has no effect.
  */
+import { statSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openSqlite } from "../../engine/util/sqlite.ts";
 import { expectSoundDatabase } from "../support/checks.ts";
 import { Client } from "../support/client.ts";
@@ -12,19 +13,22 @@ import { Random } from "../support/random.ts";
 import { TestServer } from "../support/server.ts";
 import { Socket } from "../support/socket.ts";
 import { tokenOf } from "../support/world.ts";
-import { seededTraffic, TRAFFIC_SEED } from "./traffic.ts";
+import { seededTraffic, TRAFFIC_SEED, type Traffic } from "./traffic.ts";
 
-let server: TestServer | null = null;
-afterEach(async () => {
-  await server?.kill();
-  server = null;
-});
+let server: TestServer;
+afterAll(() => server?.kill());
 
-for (const [threads, rounds] of variants([[1, 2]] as const, [[3, 1]] as const)) {
-  test(`SIGTERM under load with ENGINE_THREADS=${threads}: all that was accepted is answered and kept`, async () => {
-    const random = Random.printed(`SIGTERM, ${threads} engine threads`);
+/** One exchange lives through all of these tests: each continues where the one before it ended. */
+describe.each(variants([[1, 2]] as const, [[3, 1]] as const))("with ENGINE_THREADS=%i", (threads, rounds) => {
+  let random: Random;
+  let traffic: Traffic;
+  beforeAll(async () => {
+    random = Random.printed(`SIGTERM, ${threads} engine threads`);
+    traffic = seededTraffic(random);
     server = await TestServer.start({ seed: TRAFFIC_SEED, env: { ENGINE_THREADS: String(threads) } });
-    const traffic = seededTraffic(random);
+  });
+
+  test("SIGTERM under load: everything accepted is answered and kept", async () => {
     for (let round = 0; round < rounds; round++) {
       await traffic.start(server);
       const listener = await Socket.open(server, tokenOf("user0"));
@@ -40,36 +44,32 @@ for (const [threads, rounds] of variants([[1, 2]] as const, [[3, 1]] as const)) 
       server = await server.restart();
       await traffic.expectKept(server);
     }
-    await server.stop();
   });
-}
 
-test("SIGTERM with nothing to do, with idle connections, and twice", async () => {
-  server = await TestServer.start({ seed: TRAFFIC_SEED });
-  const client = new Client(server, null);
-  await client.get("/markets");
-  const socket = await Socket.open(server, null);
-  server.signal("SIGTERM");
-  await server.stop();
-  expect(await socket.closed).toBe(1001);
-  client.close();
-});
+  test("SIGTERM with nothing to do, with idle connections, and twice", async () => {
+    await traffic.start(server);
+    await traffic.more(300);
+    await traffic.end();
+    const client = new Client(server, null);
+    await client.get("/markets");
+    const socket = await Socket.open(server, null);
+    server.signal("SIGTERM");
+    await server.stop();
+    expect(await socket.closed).toBe(1001);
+    client.close();
+  });
 
-test("a stop leaves no WAL behind and writes what was in arrears", async () => {
-  server = await TestServer.start({ seed: TRAFFIC_SEED });
-  const traffic = seededTraffic(Random.printed("clean stop"));
-  await traffic.start(server);
-  await traffic.more(300);
-  await traffic.end();
-  await server.stop();
-  const db = openSqlite(join(server.dataDir, "exchange.db"), { readonly: true });
-  const count = (sql: string): unknown => db.prepare(sql).pluck().get();
-  const newest = (table: string): string =>
-    `SELECT group_concat(id) FROM (SELECT max(id) AS id FROM ${table} GROUP BY user_id)`;
-  expect(count("SELECT group_concat(order_id) FROM newest_of_user")).toBe(count(newest("orders")));
-  expect(count("SELECT group_concat(fill_id) FROM newest_of_user WHERE fill_id > 0")).toBe(count(newest("fills")));
-  expect(count("SELECT count(*) FROM resting_orders")).toBe(count("SELECT count(*) FROM orders WHERE status < 5"));
-  db.close();
+  test("a stop leaves no WAL behind and writes all that was pending", () => {
+    expect(statSync(join(server.dataDir, "exchange.db-wal"), { throwIfNoEntry: false })?.size ?? 0).toBe(0);
+    const db = openSqlite(join(server.dataDir, "exchange.db"), { readonly: true });
+    const count = (sql: string): unknown => db.prepare(sql).pluck().get();
+    const newest = (table: string): string =>
+      `SELECT group_concat(id) FROM (SELECT max(id) AS id FROM ${table} GROUP BY user_id)`;
+    expect(count("SELECT group_concat(order_id) FROM newest_of_user")).toBe(count(newest("orders")));
+    expect(count("SELECT group_concat(fill_id) FROM newest_of_user WHERE fill_id > 0")).toBe(count(newest("fills")));
+    expect(count("SELECT count(*) FROM resting_orders")).toBe(count("SELECT count(*) FROM orders WHERE status < 5"));
+    db.close();
+  });
 });
 
 /** The client order ids in a stopped server's database. */
