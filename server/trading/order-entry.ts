@@ -106,10 +106,13 @@ export class OrderEntry {
     const type = order.price === null ? OrderType.unboundMarket : order.type;
     const { side, timeInForce, selfTradePrevention } = order;
     const packed = R.packCommand(R.CommandKind.placeOrder, side, type, timeInForce, selfTradePrevention, flags);
+    const user = trader.userId;
     const { marketId: market, outcomeId: outcome, quantity } = order;
-    const placed = { user: trader.userId, market, outcome, price: boundOf(order), quantity, packed };
+    const price = boundOf(order);
+    const expiresAt = order.expiresAt ?? 0;
     const at = exchange.timeline.stamp(now);
-    const slot = store.allocateNew({ ...placed, expiresAt: order.expiresAt ?? 0, at }, origin);
+    // Spelled out: a spread costs an order a sixth of the gateway's time.
+    const slot = store.allocateNew({ user, market, outcome, price, quantity, packed, expiresAt, at }, origin);
     exchange.times.receive(slot);
     if (!hasText) return slot;
     store.texts.write(slot, clientOrderId, origin.builderCode, clientOrderId === null ? 0 : fingerprint(order));

@@ -300,8 +300,12 @@ class QuotesReply {
     const timeInForce = restingTimeInForce(expiresAt);
     const packed = R.packCommand(R.CommandKind.placeOrder, quote.side, OrderType.limit, timeInForce, 0, flags);
     const { outcomeId: outcome, price, quantity } = quote;
-    const placed = { user: trader.userId, market: marketId, outcome, price, quantity, packed, expiresAt };
-    const slot = exchange.store.allocateNew({ ...placed, at: exchange.timeline.stamp(now) }, origin);
+    const { userId: user } = trader;
+    const at = exchange.timeline.stamp(now);
+    const slot = exchange.store.allocateNew(
+      { user, market: marketId, outcome, price, quantity, packed, expiresAt, at },
+      origin,
+    );
     exchange.times.receive(slot);
     if (expiresAt > 0) exchange.expiry.add(slot);
     if (origin.builderCode !== null) exchange.store.texts.write(slot, null, origin.builderCode, 0);
