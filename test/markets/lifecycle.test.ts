@@ -15,13 +15,12 @@ import {
   newMarket,
   OPERATORS,
   type Status,
-  settle,
   take,
 } from "../support/markets.ts";
 import { feeOn, notional, rebateOn } from "../support/reference.ts";
 import { Socket } from "../support/socket.ts";
-import { alone, amend, BUY, books, cancelAll, expectRefused, patch, post, putQuotes, quote, SELL, terms } from "../support/trading.ts"; // biome-ignore format: one list
-import { PUBLIC_URL, USDC, World } from "../support/world.ts";
+import { amend, BUY, books, cancelAll, expectRefused, patch, post, putQuotes, quote, SELL, terms } from "../support/trading.ts"; // biome-ignore format: one list
+import { PUBLIC_URL, type TestMarket, USDC, World } from "../support/world.ts";
 
 const UNKNOWN = 999_999;
 
@@ -355,145 +354,147 @@ describe("on one server", () => {
       await expectRefused(operator.request("GET", `/admin/markets/${id}`), 404, 4040);
     }
   });
-});
 
-describe("closes_at", () => {
-  /** Some time from now that a test gets things ready in. */
-  const soon = (): number => Date.now() + 4_000;
-
-  test("closes without an operator, at its time and not a moment later; changed times count", async () => {
-    await alone({ users: 2, named: OPERATORS, markets: [] }, async (world) => {
-      const operator = await asOperator(world);
-      const user = world.user();
-      const at = soon();
-      const [due, halted, later, earlier] = (await Promise.all(
-        [at, at, at, at + 3_600_000].map((closes_at) =>
-          operator.data<MarketJson>("POST", "/admin/markets", newMarket({ closes_at })),
-        ),
-      )) as [MarketJson, MarketJson, MarketJson, MarketJson];
-      const tradable = ({ id, slug, outcomes }: MarketJson) => ({
-        id,
-        slug,
-        outcomes: outcomes.map((each) => each.id),
-      });
-      await take(operator, halted, "halt");
-      await operator.data("PATCH", `/admin/markets/${later.id}`, { closes_at: at + 3_600_000 });
-      await operator.data("PATCH", `/admin/markets/${earlier.id}`, { closes_at: at });
-      const resting = await user.place(terms(tradable(due), 0, BUY, 4_000, 10));
-      const socket = await Socket.open(world.server, null);
-      await socket.ask({ op: "subscribe", channel: "markets" });
-      await clockAt(at);
-      // Faster than any tick: the order that comes first after the time is refused.
-      await expectRefused(post(user, terms(tradable(due), 0, BUY, 4_000, 1)), 422, 42203, /closed/);
-      await expectRefused(patch(user, resting.id, { price: 4_100 }), 422, 42203, /closed/).catch(async (error) => {
-        // Or the tick was faster still.
-        if ((await user.order(resting.id)).status !== "canceled") throw error;
-      });
-      await expectRefused(putQuotes(user, tradable(due), [[0, BUY, 1, 1]]), 422, 42203, /closed/);
-      const body = { market_id: due.id, quantity: 1 };
-      await expectRefused(user.request("POST", "/wallet/split", { body }), 422, 42203, /closed/);
-      for (const { id } of [due, halted, earlier]) {
-        await socket.frame<MarketJson>("market.updated", (market) => market.id === id && market.status === "closed");
-      }
-      expect(await user.order(resting.id)).toMatchObject({ status: "canceled", reason: "market_closed" });
-      expect((await user.get<MarketJson>(`/markets/${later.id}`)).status).toBe("open");
-      await user.place(terms(tradable(later), 0, BUY, 4_000, 1));
-      for (const market of [due, halted, earlier]) {
-        const line = { action: "market.close", actor: "exchange", details: { closes_at: at }, request_id: null };
-        expect(auditOf(world, market).filter(({ action }) => action === "market.close")).toEqual([expect.objectContaining(line)]); // biome-ignore format: one line
-      }
-      // A time that is over closes at the next tick.
-      await operator.data("PATCH", `/admin/markets/${later.id}`, { closes_at: 1_000 });
-      await socket.frame<MarketJson>("market.updated", ({ id, status }) => id === later.id && status === "closed");
-      await socket.close();
-      operator.close();
+  test("closes_at closes markets without an operator, exactly at its time; changed times count", async () => {
+    const user = world.user();
+    const at = Date.now() + 3_000;
+    const [due, halted, later, earlier] = (await Promise.all(
+      [at, at, at, at + 3_600_000].map((closes_at) =>
+        operator.data<MarketJson>("POST", "/admin/markets", newMarket({ closes_at })),
+      ),
+    )) as [MarketJson, MarketJson, MarketJson, MarketJson];
+    await take(operator, halted, "halt");
+    await operator.data("PATCH", `/admin/markets/${later.id}`, { closes_at: at + 3_600_000 });
+    await operator.data("PATCH", `/admin/markets/${earlier.id}`, { closes_at: at });
+    const resting = await user.place(terms(tradable(due), 0, BUY, 4_000, 10));
+    const socket = await Socket.open(world.server, null);
+    await socket.ask({ op: "subscribe", channel: "markets" });
+    await clockAt(at);
+    // Faster than any tick: the order that comes first after the time is refused.
+    await expectRefused(post(user, terms(tradable(due), 0, BUY, 4_000, 1)), 422, 42203, /closed/);
+    await expectRefused(patch(user, resting.id, { price: 4_100 }), 422, 42203, /closed/).catch(async (error) => {
+      // Or the tick was faster still.
+      if ((await user.order(resting.id)).status !== "canceled") throw error;
     });
-  });
-
-  test("while the server is down: closed before it is ready, with what rested in them", async () => {
-    await alone({ users: 1, named: OPERATORS, markets: [2, 2, 2] }, async (world) => {
-      const [open, halted, other] = [world.market(), world.market(), world.market()];
-      let user = world.user();
-      const orders: OrderJson[] = [];
-      for (const market of [open, halted, other]) orders.push(await user.place(terms(market, 0, BUY, 4_000, 1)));
-      let operator = await asOperator(world);
-      await take(operator, halted, "halt");
-      const at = soon();
-      for (const { id } of [open, halted]) await operator.data("PATCH", `/admin/markets/${id}`, { closes_at: at });
-      operator.close();
-      await world.server.kill();
-      await clockAt(at);
-      world.server = await world.server.restart();
-      user = world.client("user0");
-      operator = await asOperator(world);
-      for (const [i, market] of [open, halted].entries()) {
-        expect((await user.get<MarketJson>(`/markets/${market.id}`)).status).toBe("closed");
-        expect(await user.order(orders[i]!.id)).toMatchObject({ status: "canceled", reason: "market_closed" });
-        expect(auditOf(world, market).at(-1)).toMatchObject({ action: "market.close", actor: "exchange" });
-        await settle(operator, market, { payouts: [10_000, 0] });
-      }
-      expect((await user.order(orders[2]!.id)).status).toBe("open");
-      await user.place(terms(other, 0, BUY, 4_000, 1));
-      operator.close();
-    });
+    await expectRefused(putQuotes(user, tradable(due), [[0, BUY, 1, 1]]), 422, 42203, /closed/);
+    const body = { market_id: due.id, quantity: 1 };
+    await expectRefused(user.request("POST", "/wallet/split", { body }), 422, 42203, /closed/);
+    for (const { id } of [due, halted, earlier]) {
+      await socket.frame<MarketJson>("market.updated", (market) => market.id === id && market.status === "closed");
+    }
+    expect(await user.order(resting.id)).toMatchObject({ status: "canceled", reason: "market_closed" });
+    expect((await user.get<MarketJson>(`/markets/${later.id}`)).status).toBe("open");
+    await user.place(terms(tradable(later), 0, BUY, 4_000, 1));
+    for (const market of [due, halted, earlier]) {
+      const line = { action: "market.close", actor: "exchange", details: { closes_at: at }, request_id: null };
+      expect(auditOf(world, market).filter(({ action }) => action === "market.close")).toEqual([expect.objectContaining(line)]); // biome-ignore format: one line
+    }
+    // A time that is over closes at the next tick.
+    await operator.data("PATCH", `/admin/markets/${later.id}`, { closes_at: 1_000 });
+    await socket.frame<MarketJson>("market.updated", ({ id, status }) => id === later.id && status === "closed");
+    await socket.close();
   });
 });
 
-test("halted markets, closed ones and approvals live through kill -9; operators' sessions do too", async () => {
+describe("over kill -9, with the two-person rule for resolutions", () => {
+  const WISH = { payouts: [7_000, 3_000], note: "as agreed" };
   const env = { PUBLIC_URL, TWO_PERSON_RULE: "resolutions" };
-  await alone({ users: 2, named: OPERATORS, markets: [2, 2], env }, async (world) => {
-    const [market, other] = [world.market(), world.market()];
-    let [operator, second] = [await asOperator(world), await asOperator(world, "second")];
-    let user = world.user();
-    await world.split(user, market, 10);
-    await world.split(user, other, 10);
-    const resting = await user.place(terms(other, 0, SELL, 6_000, 10));
-    await take(operator, other, "halt", { note: "wait" });
-    await take(operator, market, "close");
-    const wish = { payouts: [7_000, 3_000], note: "as agreed" };
-    const first = await ask<{ market: MarketJson; approval: { approved_by: string } }>(
-      operator,
-      market,
-      "resolve",
-      wish,
-    );
-    expect(first.data).toMatchObject({ market: { status: "closed" }, approval: { action: "market.resolve", details: { status: "resolved", ...wish } } }); // biome-ignore format: one object
-    // Once more by the same one changes nothing; merges go on meanwhile.
-    expect((await ask<{ approval: unknown }>(operator, market, "resolve", wish)).data.approval).toEqual(
-      first.data.approval,
-    );
-    await user.data("POST", "/wallet/merge", { market_id: market.id, quantity: 1 });
-    await world.server.kill();
-    const restarted = await world.server.restart();
-    world.server = restarted;
-    [operator, second] = [await asOperator(world), await asOperator(world, "second")];
-    user = world.client("user0");
-    expect(await operator.get(`/admin/markets/${market.id}`)).toMatchObject({
-      status: "closed",
-      approval: first.data.approval,
+  let world: World;
+  let operator: Client;
+  let second: Client;
+  /** Closed, with one approval; halted with a resting order; closing while the server is down, open and halted; open. */
+  let [closed, halted, dueOpen, dueHalted, open] = [] as unknown as TestMarket[] as [
+    ...[TestMarket, TestMarket, TestMarket, TestMarket, TestMarket],
+  ];
+  let resting: OrderJson;
+  let orders: { readonly dueOpen: OrderJson; readonly dueHalted: OrderJson; readonly open: OrderJson };
+  let first: { readonly market: MarketJson; readonly approval: { readonly approved_by: string } };
+
+  beforeAll(async () => {
+    world = await World.start({
+      users: 0,
+      named: { ...OPERATORS, user: {}, buyer: {}, bidder: {} },
+      markets: Array(5).fill(2),
+      env,
     });
-    expect((await user.get<MarketJson>(`/markets/${other.id}`)).status).toBe("halted");
-    expect((await user.order(resting.id)).status).toBe("open");
-    await expectRefused(post(user, terms(other, 0, BUY, 6_000, 1)), 422, 42203, /halted/);
-    await take(operator, other, "resume");
-    const buyer = world.client("user1");
-    const bought = await buyer.place(terms(other, 0, BUY, 6_000, 4));
-    await eventually(async () => expect((await buyer.order(bought.id)).status).toBe("filled"));
-    await expectRefused(
-      ask(second, market, "resolve", { ...wish, payouts: [0, 10_000] }),
-      409,
-      40900,
-      /something different/,
-    );
-    await expectRefused(ask(second, market, "void"), 409, 40900, /something different/);
-    const done = await ask<{ market: MarketJson; approval: null }>(second, market, "resolve", wish);
-    expect(done.data).toMatchObject({ market: { status: "resolved", open_interest: 0 }, approval: null });
-    // Ten sets of each, one merged and nine paid; four shares sold.
-    const sold = notional(6_000, 4);
-    const total = 10_000 * USDC - 10 * USDC + sold - feeOn(sold) + rebateOn(sold, true);
-    expect(await user.balance()).toMatchObject({ total });
-    expect(auditOf(world, market).map(({ action }) => action)).toEqual(["market.close", "market.resolve.approve", "market.resolve"]); // biome-ignore format: list
-    expect(await operator.get(`/admin/markets/${market.id}`)).toMatchObject({ status: "resolved", approval: null });
+    [closed, halted, dueOpen, dueHalted, open] = [
+      ...[world.market(), world.market(), world.market(), world.market(), world.market()],
+    ] as [TestMarket, TestMarket, TestMarket, TestMarket, TestMarket];
+    const [user, bidder] = [world.client("user"), world.client("bidder")];
+    [operator, second] = [await asOperator(world), await asOperator(world, "second")];
+    await world.split(user, closed, 10);
+    await world.split(user, halted, 10);
+    resting = await user.place(terms(halted, 0, SELL, 6_000, 10));
+    await take(operator, halted, "halt", { note: "wait" });
+    await take(operator, closed, "close");
+    first = (await ask<typeof first>(operator, closed, "resolve", WISH)).data;
+    expect(first).toMatchObject({ market: { status: "closed" }, approval: { action: "market.resolve", details: { status: "resolved", ...WISH } } }); // biome-ignore format: one object
+    // A repeat by the same operator changes nothing; merges continue meanwhile.
+    expect((await ask<typeof first>(operator, closed, "resolve", WISH)).data.approval).toEqual(first.approval);
+    await user.data("POST", "/wallet/merge", { market_id: closed.id, quantity: 1 });
+    const bid = (market: TestMarket) => bidder.place(terms(market, 0, BUY, 4_000, 1));
+    orders = { dueOpen: await bid(dueOpen), dueHalted: await bid(dueHalted), open: await bid(open) };
+    await take(operator, dueHalted, "halt");
+    const at = Date.now() + 1_000;
+    for (const { id } of [dueOpen, dueHalted]) await operator.data("PATCH", `/admin/markets/${id}`, { closes_at: at });
     for (const client of [operator, second]) client.close();
+    await world.server.kill();
+    await clockAt(at);
+    world.server = await world.server.restart();
+    [operator, second] = [await asOperator(world), await asOperator(world, "second")];
+  });
+  afterAll(async () => {
+    await expectBalanced(world.anonymous());
+    for (const client of [operator, second]) client.close();
+    await expectEndsWell(world);
+  });
+
+  test("markets whose closes_at passes while the server is down close before it is ready, and cancel their orders", async () => {
+    const bidder = world.client("bidder");
+    for (const [market, order] of [
+      [dueOpen, orders.dueOpen],
+      [dueHalted, orders.dueHalted],
+    ] as const) {
+      expect((await bidder.get<MarketJson>(`/markets/${market.id}`)).status).toBe("closed");
+      expect(await bidder.order(order.id)).toMatchObject({ status: "canceled", reason: "market_closed" });
+      expect(auditOf(world, market).at(-1)).toMatchObject({ action: "market.close", actor: "exchange" });
+      for (const by of [operator, second])
+        expect((await ask(by, market, "resolve", { payouts: [10_000, 0] })).code).toBe(0);
+      expect((await bidder.get<MarketJson>(`/markets/${market.id}`)).status).toBe("resolved");
+    }
+    expect((await bidder.order(orders.open.id)).status).toBe("open");
+    await bidder.place(terms(open, 0, BUY, 4_000, 1));
+  });
+
+  test("a halted market stays halted with its orders, and trades after it resumes", async () => {
+    const [user, buyer] = [world.client("user"), world.client("buyer")];
+    expect((await user.get<MarketJson>(`/markets/${halted.id}`)).status).toBe("halted");
+    expect((await user.order(resting.id)).status).toBe("open");
+    await expectRefused(post(user, terms(halted, 0, BUY, 6_000, 1)), 422, 42203, /halted/);
+    // Ten sets of each market, one merged.
+    const total = 10_000 * USDC - 20 * USDC + USDC;
+    const before = await user.balance();
+    await take(operator, halted, "resume");
+    const bought = await buyer.place(terms(halted, 0, BUY, 6_000, 4));
+    await eventually(async () => expect((await buyer.order(bought.id)).status).toBe("filled"));
+    const sold = notional(6_000, 4);
+    expect(before).toMatchObject({ total });
+    expect(await user.balance()).toMatchObject({ total: total + sold - feeOn(sold) + rebateOn(sold, true) });
+  });
+
+  test("a closed market keeps its approval: a second operator completes that resolution and no other", async () => {
+    const user = world.client("user");
+    const path = `/admin/markets/${closed.id}`;
+    expect(await operator.get(path)).toMatchObject({ status: "closed", approval: first.approval });
+    const other = ask(second, closed, "resolve", { ...WISH, payouts: [0, 10_000] });
+    await expectRefused(other, 409, 40900, /something different/);
+    await expectRefused(ask(second, closed, "void"), 409, 40900, /something different/);
+    const before = await user.balance();
+    const done = await ask<{ market: MarketJson; approval: null }>(second, closed, "resolve", WISH);
+    expect(done.data).toMatchObject({ market: { status: "resolved", open_interest: 0 }, approval: null });
+    // Ten sets, one merged and nine paid.
+    expect((await user.balance()).total - before.total).toBe(9 * USDC);
+    expect(auditOf(world, closed).map(({ action }) => action)).toEqual(["market.close", "market.resolve.approve", "market.resolve"]); // biome-ignore format: list
+    expect(await operator.get(path)).toMatchObject({ status: "resolved", approval: null });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * What a resolution pays: every number of outcomes, fractions, voids, holders of several outcomes and of none that pays;
- * what is told of it, what can be read afterwards, and that a crash leaves it whole or undone.
+ * What a resolution pays: every number of outcomes, fractions, voids, holders of several outcomes and of worthless ones;
+ * what clients receive, what remains readable, and that a crash leaves a settlement complete or undone.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, expectBalanced, expectEndsWell, expectSoundDatabase } from "../support/checks.ts";
@@ -9,10 +9,14 @@ import { rowsOf } from "../support/data-dir.ts";
 import { ask, asOperator, newMarket, OPERATORS, type SettlementJson, settle, take } from "../support/markets.ts";
 import { Random } from "../support/random.ts";
 import { feeOn, notional, rebateOn } from "../support/reference.ts";
-import { alone, BUY, books, expectRefused, post, SELL, terms } from "../support/trading.ts";
+import type { Socket } from "../support/socket.ts";
+import { BUY, books, expectRefused, post, SELL, terms } from "../support/trading.ts";
 import { type TestMarket, USDC, World } from "../support/world.ts";
 
 const DEPOSIT = 10_000 * USDC;
+/** Users with sets in the markets that a kill interrupts. */
+const HOLDERS = 12;
+const SETS = 25;
 const tradable = ({ id, slug, outcomes }: MarketJson): TestMarket => ({
   id,
   slug,
@@ -23,7 +27,8 @@ describe("on one server", () => {
   let world: World;
   let operator: Client;
   beforeAll(async () => {
-    world = await World.start({ users: 30, named: OPERATORS, markets: [2] });
+    const holders = Object.fromEntries(Array.from({ length: HOLDERS }, (_, i) => [`holder${i}`, {}]));
+    world = await World.start({ users: 30, named: { ...OPERATORS, ...holders }, markets: [2, 3, 3, 3, 3, 3] });
     operator = await asOperator(world);
   });
   afterAll(async () => {
@@ -36,7 +41,7 @@ describe("on one server", () => {
     const names = Array.from({ length: outcomes }, (_, i) => `Outcome ${i}`);
     return tradable(await operator.data<MarketJson>("POST", "/admin/markets", newMarket({ outcomes: names })));
   };
-  /** A sale of shares at a price, with what the seller got for it. */
+  /** Sells shares at a price; returns what the buyer paid and the seller received. */
   async function sell(
     seller: Client,
     buyer: Client,
@@ -66,12 +71,13 @@ describe("on one server", () => {
     [7, null, [1_429, 1_429, 1_429, 1_429, 1_428, 1_428, 1_428]],
   ];
   test.each(WORTH)(
-    "%i outcomes, %j: everybody gets what the shares pay, and a set 1 USDC",
+    "%i outcomes, %j: holders receive what their shares pay, and a set 1 USDC",
     async (count, body, pays) => {
       const market = await made(count);
-      // Ann keeps some of all, Ben has bought of two, Cem only of the last.
-      const [ann, ben, cem] = [world.client("user0"), world.client("user1"), world.client("user2")];
-      const before = await Promise.all([ann, ben, cem].map((user) => user.balance()));
+      // Ann keeps some of every outcome, Ben buys two of them, Cem only the last.
+      const users = [world.client("user0"), world.client("user1"), world.client("user2")] as const;
+      const [ann, ben, cem] = users;
+      const before = await Promise.all(users.map((user) => user.balance()));
       await world.split(ann, market, 100);
       const last = count - 1;
       const sales = [
@@ -79,18 +85,10 @@ describe("on one server", () => {
         await sell(ann, ben, market, last, 1_500, 20),
         await sell(ann, cem, market, last, 2_500, 41),
       ] as const;
-      const sockets = await Promise.all([ann, ben, cem].map((user) => world.socket(user)));
+      const sockets = await Promise.all(users.map((user) => world.socket(user)));
       await take(operator, market, "close");
       const atClose = await operator.solvency();
-      const { resolution, open_interest, status } = await settle(operator, market, body);
-      const winner = pays.indexOf(10_000);
-      expect([status, open_interest]).toEqual([body === null ? "voided" : "resolved", 0]);
-      expect(resolution).toMatchObject({
-        payouts: pays,
-        outcome_id: winner < 0 ? null : market.outcomes[winner],
-        note: null,
-      });
-
+      expectResolved(await settle(operator, market, body), market, body, pays);
       const shares = [
         pays.map((_, i) => 100 - (i === 0 ? 30 : 0) - (i === last ? 61 : 0)),
         pays.map((_, i) => (i === 0 ? 30 : i === last ? 20 : 0)),
@@ -103,32 +101,13 @@ describe("on one server", () => {
         -sales[2].paid,
       ];
       expect(due.reduce((sum, each) => sum + each, 0)).toBe(100 * USDC);
-      const after = await operator.solvency();
-      expect(after).toMatchObject({
-        balanced: true,
-        collateral: atClose.collateral - 100 * USDC,
-        house: atClose.house,
-      });
-      for (const [i, user] of [ann, ben, cem].entries()) {
+      const { collateral, house } = atClose;
+      expect(await operator.solvency()).toMatchObject({ balanced: true, collateral: collateral - 100 * USDC, house });
+      for (const [i, user] of users.entries()) {
         const total = before[i]!.total + traded[i]! + due[i]!;
-        expect(await user.balance()).toEqual({ available: total, held: 0, total });
-        const told = await sockets[i]!.frame<BalanceJson>("balance.updated", (data) => data.total === total);
-        const entries = await user.all<TransactionJson>("/wallet/transactions?type=settlement");
-        const own = entries.filter(({ market_id }) => market_id === market.id).reverse();
-        const held = market.outcomes.flatMap((outcome, n) =>
-          shares[i]![n]! > 0 ? [[outcome, shares[i]![n]! * pays[n]! * 100]] : [],
-        );
-        expect(own.map(({ outcome_id, amount }) => [outcome_id, amount])).toEqual(held);
-        expect(own.at(-1)!.balance_after).toBe(total);
-        expect(told.data.available).toBe(total);
-        for (const [outcome] of held) {
-          await sockets[i]!.frame<PositionJson>(
-            "position.updated",
-            (data) => data.outcome_id === outcome && data.quantity === 0,
-          );
-        }
+        await expectPaid(user, sockets[i]!, market, { total, shares: shares[i]!, pays });
       }
-      // What a position brought in the end: the price paid less what it paid out.
+      // A position's result: what it paid out less the price paid.
       expect(await cem.position(market.outcomes[last]!)).toMatchObject({
         quantity: 0,
         held: 0,
@@ -140,7 +119,44 @@ describe("on one server", () => {
     },
   );
 
-  test("nobody holds it: it is resolved all the same", async () => {
+  function expectResolved(settled: MarketJson, market: TestMarket, body: object | null, pays: readonly number[]): void {
+    const { resolution, open_interest, status } = settled;
+    const winner = pays.indexOf(10_000);
+    expect([status, open_interest]).toEqual([body === null ? "voided" : "resolved", 0]);
+    expect(resolution).toMatchObject({
+      payouts: pays,
+      outcome_id: winner < 0 ? null : market.outcomes[winner],
+      note: null,
+    });
+  }
+
+  interface Paid {
+    /** micro-USDC after the settlement */
+    readonly total: number;
+    /** By outcome, held before the settlement. */
+    readonly shares: readonly number[];
+    readonly pays: readonly number[];
+  }
+
+  /** The user's balance, transactions and socket show that the settlement paid for each outcome held. */
+  async function expectPaid(user: Client, socket: Socket, market: TestMarket, { total, shares, pays }: Paid) {
+    expect(await user.balance()).toEqual({ available: total, held: 0, total });
+    const update = await socket.frame<BalanceJson>("balance.updated", (data) => data.total === total);
+    const entries = await user.all<TransactionJson>("/wallet/transactions?type=settlement");
+    const own = entries.filter(({ market_id }) => market_id === market.id).reverse();
+    const held = market.outcomes.flatMap((outcome, n) =>
+      shares[n]! > 0 ? [[outcome, shares[n]! * pays[n]! * 100]] : [],
+    );
+    expect(own.map(({ outcome_id, amount }) => [outcome_id, amount])).toEqual(held);
+    expect(own.at(-1)!.balance_after).toBe(total);
+    expect(update.data.available).toBe(total);
+    for (const [outcome] of held) {
+      const isClosed = (data: PositionJson): boolean => data.outcome_id === outcome && data.quantity === 0;
+      await socket.frame<PositionJson>("position.updated", isClosed);
+    }
+  }
+
+  test("a market without holders resolves and voids too", async () => {
     const market = await made(2);
     expect(await settle(operator, market, { outcome_id: market.outcomes[0] })).toMatchObject({
       status: "resolved",
@@ -153,7 +169,7 @@ describe("on one server", () => {
     expect(await user.all("/wallet/transactions?type=settlement")).toEqual([]);
   });
 
-  test("merges that are under way end first, those that come later are refused; every set is paid once", async () => {
+  test("merges in flight complete first, later ones are rejected; every set is paid once", async () => {
     const random = Random.printed("merges while a market is resolved");
     for (let round = 0; round < 8; round++) {
       const market = await made(2);
@@ -173,7 +189,7 @@ describe("on one server", () => {
     }
   });
 
-  test("what was traded can be read for ever, and nothing trades any more", async () => {
+  test("a resolved market stays readable over a restart, and rejects every trade", async () => {
     const market = await made(3);
     const [maker, taker] = [world.client("user5"), world.client("user6")];
     await world.split(maker, market, 20);
@@ -210,57 +226,48 @@ describe("on one server", () => {
     expect(await read(again)).toEqual(found);
     await expectRefused(post(again, terms(market, 0, BUY, 100, 1)), 422, 42203, /resolved/);
   });
-});
 
-describe("kill -9", () => {
-  const HOLDERS = 12;
-  const SETS = 25;
-
-  test("right after the answer, and at any moment before: all are paid, or none", async () => {
+  test("kill -9 right after the response, and at any moment before: all holders are paid, or none", async () => {
     const random = Random.printed("kill -9 while a market is settled");
     const rounds = 5;
-    await alone({ users: HOLDERS, named: OPERATORS, markets: Array(rounds).fill(3) }, async (world) => {
-      const seen = new Set<string>();
-      for (let round = 0; round < rounds; round++) {
-        const market = world.market(3);
-        const names = Array.from({ length: HOLDERS }, (_, i) => `user${i}`);
-        for (const name of names) await world.split(world.client(name), market, SETS);
-        const operator = await asOperator(world);
-        await take(operator, market, "close");
-        const resolving = ask<SettlementJson>(operator, market, "resolve", { payouts: [1_000, 2_000, 7_000] });
-        const answered = resolving.then(({ code }) => code, () => null); // biome-ignore format: one line
-        const isAwaited = round % 4 === 0;
-        if (isAwaited) expect(await answered).toBe(0);
-        else await busyFor(random.next() * 12);
-        await world.server.kill();
-        const code = await answered;
-        operator.close();
-        expectSoundDatabase(world.server.dataDir);
-        world.server = await world.server.restart();
-        const { status } = await world.client("user0").get<MarketJson>(`/markets/${market.id}`);
-        seen.add(status);
-        // What was answered is done; what was not may be.
-        if (code === 0) expect(status).toBe("resolved");
-        expect(["closed", "resolved"]).toContain(status);
-        const [paid] = rowsOf<{ entries: number }>(
-          world.server.dataDir,
-          "SELECT count(*) AS entries FROM entries WHERE type = 'settlement' AND market_id = ?",
-          market.id,
-        );
-        expect(paid!.entries).toBe(status === "resolved" ? 3 * HOLDERS : 0);
-        if (status === "closed") {
-          const again = await asOperator(world);
-          await settle(again, market, { payouts: [1_000, 2_000, 7_000] });
-          again.close();
-        }
-        for (const name of names) expect((await world.client(name).balance()).total).toBe(DEPOSIT);
+    const names = Array.from({ length: HOLDERS }, (_, i) => `holder${i}`);
+    const seen = new Set<string>();
+    for (let round = 0; round < rounds; round++) {
+      const market = world.market(3);
+      for (const name of names) await world.split(world.client(name), market, SETS);
+      await take(operator, market, "close");
+      const resolving = ask<SettlementJson>(operator, market, "resolve", { payouts: [1_000, 2_000, 7_000] });
+      const answered = resolving.then(({ code }) => code, () => null); // biome-ignore format: one line
+      const isAwaited = round % 4 === 0;
+      if (isAwaited) expect(await answered).toBe(0);
+      else await busyFor(random.next() * 12);
+      await world.server.kill();
+      const code = await answered;
+      operator.close();
+      expectSoundDatabase(world.server.dataDir);
+      world.server = await world.server.restart();
+      operator = await asOperator(world);
+      const { status } = await world.client(names[0]!).get<MarketJson>(`/markets/${market.id}`);
+      seen.add(status);
+      // An acknowledged resolution is done; any other may be.
+      if (code === 0) expect(status).toBe("resolved");
+      expect(["closed", "resolved"]).toContain(status);
+      const [paid] = rowsOf<{ entries: number }>(
+        world.server.dataDir,
+        "SELECT count(*) AS entries FROM entries WHERE type = 'settlement' AND market_id = ?",
+        market.id,
+      );
+      expect(paid!.entries).toBe(status === "resolved" ? 3 * HOLDERS : 0);
+      if (status === "closed") {
+        await settle(operator, market, { payouts: [1_000, 2_000, 7_000] });
       }
-      process.stdout.write(`after the kills: ${[...seen].join(", ")}\n`);
-      expect(seen).toContain("resolved");
-    });
+      for (const name of names) expect((await world.client(name).balance()).total).toBe(DEPOSIT);
+    }
+    process.stdout.write(`after the kills: ${[...seen].join(", ")}\n`);
+    expect(seen).toContain("resolved");
   });
 
-  /** A part of a millisecond is too short for a timer. */
+  /** Waits for a fraction of a millisecond: too short for a timer. */
   async function busyFor(ms: number): Promise<void> {
     for (const until = performance.now() + ms; performance.now() < until; )
       await new Promise((resolve) => setImmediate(resolve));
