@@ -3,6 +3,7 @@
  * see test/browser/second-factor.long.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Passkeys } from "../../server/accounts/passkeys.ts";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Answer, Client } from "../support/client.ts";
 import { Guests, PASSWORD, type SignInJson } from "../support/identity.ts";
@@ -67,7 +68,7 @@ async function show(name: string, key: SoftPasskey, twist: Twist = {}): Promise<
   return finish(world.server, each, { passkey: key.assert(passkey!.challenge, twist) });
 }
 
-test("a passkey is added, signs in, and says when it was used last", async () => {
+test("a passkey is added, signs in, and shows its last use", async () => {
   const session = await proven("plain");
   const { id, options, secret } = await begin(session, "Laptop");
   expect(secret).toBe(null);
@@ -107,8 +108,8 @@ const TWISTS: readonly (readonly [what: string, twist: Twist])[] = [
   ["without PIN or finger", { isVerified: false }],
 ];
 
-describe("what doesn't hold is refused", () => {
-  test.each([...TWISTS, ["of an assertion", { type: "webauthn.get" }] as const])("made: %s", async (_, twist) => {
+describe("an invalid passkey is rejected", () => {
+  test.each([...TWISTS, ["of an assertion", { type: "webauthn.get" }] as const])("registered: %s", async (_, twist) => {
     const session = await proven("twisted");
     const { id, options } = await begin(session);
     const made = new SoftPasskey(ORIGIN).register(options!.challenge, twist);
@@ -116,7 +117,7 @@ describe("what doesn't hold is refused", () => {
     expect((await session.get<FactorsJson>(FACTORS)).items).toEqual([]);
   });
 
-  test("shown: of another origin, host or challenge, without PIN, of another kind, another key's, nonsense", async () => {
+  test("at sign-in: of another origin, host, challenge or kind, without PIN, of another key, or malformed", async () => {
     const { key } = await addPasskey(await proven("guessed"));
     const stranger = new SoftPasskey(ORIGIN);
     const shown: readonly (readonly [SoftPasskey, Twist])[] = [
@@ -136,7 +137,7 @@ describe("what doesn't hold is refused", () => {
     expect((await finish(world.server, each, { passkey: assertion })).code).toBe(0);
   });
 
-  test("shown twice, or with a counter that doesn't rise: it is a copy", async () => {
+  test("at sign-in: sent twice, or with a counter that doesn't rise, as from a copy", async () => {
     const { key } = await addPasskey(await proven("counting"));
     expect((await show("counting", key, { counter: 10 })).code).toBe(0);
     for (const counter of [10, 9]) expectRefused(await show("counting", key, { counter }), 40100, /^passkey: wrong/);
@@ -150,7 +151,7 @@ describe("what doesn't hold is refused", () => {
     for (let i = 0; i < 2; i++) expect((await show("moved", plain, { counter: 0 })).code).toBe(0);
   });
 
-  test("another account's, under the same id", async () => {
+  test("registered: with the id of another account's", async () => {
     const { key } = await addPasskey(await proven("many"));
     const session = await proven("thief");
     const { id, options } = await begin(session);
@@ -160,7 +161,7 @@ describe("what doesn't hold is refused", () => {
   });
 });
 
-test("one that was removed signs in no more; an app beside it goes on", async () => {
+test("a removed passkey no longer signs in; an authenticator app keeps working", async () => {
   const session = await proven("removed");
   const { key, id } = await addPasskey(session);
   const { app } = await addApp(session);
@@ -173,26 +174,34 @@ test("one that was removed signs in no more; an app beside it goes on", async ()
   expect((await finish(world.server, asked.challenge, { code: app.next() })).code).toBe(0);
 });
 
-test("an account has ten at most", async () => {
+test("an account has ten passkeys at most", async () => {
   const session = await proven("plenty");
   for (let i = 0; i < 10; i++) await addPasskey(session);
   const eleventh = await session.request("POST", FACTORS, { body: { kind: "passkey" } });
   expectRefused(eleventh, 40900, /at most 10 of this kind/);
 });
 
-test("there are none where the exchange has no name or no https; one of another name is of no use", async () => {
-  const named = { owner: { password: PASSWORD, deposit: 0 } };
+describe("an exchange whose PUBLIC_URL has no host name or no https has no passkeys", () => {
   const urls = [
     ["http://127.0.0.1:8080", /passkeys need a host name.*127\.0\.0\.1/],
     ["https://[::1]", /passkeys need a host name/],
     ["http://exchange.test", /passkeys need https/],
   ] as const;
-  for (const [PUBLIC_URL, words] of urls) {
+
+  test.each(urls)("%s", (url, words) => expect(new Passkeys(() => url).refusal).toMatch(words));
+
+  test.each([ORIGIN, "http://localhost:8080", "http://exchange.localhost"])("%s does", (url) => {
+    expect(new Passkeys(() => url).refusal).toBeNull();
+  });
+
+  test("the server tells the user why, and rejects an enrolment", async () => {
+    const named = { owner: { password: PASSWORD, deposit: 0 } };
+    const [PUBLIC_URL, words] = urls[2];
     await alone({ users: 0, named, env: { PUBLIC_URL } }, async (own) => {
       const { client } = await guests.signIn(own.server, emailOf("owner"));
       await prove(client);
       expect((await client.get<FactorsJson>(FACTORS)).passkeys).toMatch(words);
       expectRefused(await client.request("POST", FACTORS, { body: { kind: "passkey" } }), 40000, words);
     });
-  }
+  });
 });
