@@ -1,7 +1,7 @@
 /** Runs worlds one after the other from one seed, and reports where one failed. */
 import { Random } from "../support/random.ts";
-import { Hash } from "./clients.ts";
 import { Disk } from "./disk.ts";
+import { Hash } from "./hash.ts";
 import type { Tally } from "./tally.ts";
 import { World } from "./world.ts";
 

@@ -7,9 +7,10 @@ import { OrderType, SelfTradePrevention, TimeInForce } from "../../engine/consta
 import type { Placement, Quote } from "../../server/trading/types.ts";
 import { Random } from "../support/random.ts";
 import { compareBooks, compareDatabase, compareGateway, verify } from "./checks.ts";
-import { Clients, Hash } from "./clients.ts";
+import { Clients } from "./clients.ts";
 import { Committed } from "./committed.ts";
 import { Disk } from "./disk.ts";
+import { Hash } from "./hash.ts";
 import { Life, type Shape } from "./life.ts";
 import { Tally } from "./tally.ts";
 
@@ -67,7 +68,7 @@ export class SmallWorld {
   /** Starts from the disk. @param ringIsFull called in the middle of a command if the event ring is full */
   async begin(ringIsFull: () => void = () => expect.unreachable("few events")): Promise<void> {
     const { disk, clock, record, clients, shape } = this;
-    this.life = new Life(disk.path, shape, clock, record, clients, { committed() {}, event() {}, ringIsFull });
+    this.life = new Life(disk.path, shape, clock, record, clients.received, { committed() {}, event() {}, ringIsFull });
     clients.begin(this.life);
     await this.life.becomeQuiet();
     await this.life.restored;
@@ -77,7 +78,7 @@ export class SmallWorld {
   /** Makes users, with money, and the market. */
   async found(users: number): Promise<void> {
     const { life, clock } = this;
-    this.clients.found(users);
+    this.clients.operators.createUsers(users);
     await life.becomeQuiet();
     const at = clock.now;
     for (let userId = 1; userId <= users; userId++) {

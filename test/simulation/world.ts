@@ -8,16 +8,22 @@ import { loadSqlite, openSqlite } from "../../engine/util/sqlite.ts";
 import { ensure } from "../engine/book/harness.ts";
 import { Random } from "../support/random.ts";
 import { type Compared, compareBooks, compareDatabase, compareGateway, compareNames, verify } from "./checks.ts";
-import { Clients, Hash, MAX_MARKETS, MOST_QUOTES, type Mood, SOME_DAYS_MS } from "./clients.ts";
+import { Clients } from "./clients.ts";
 import { Committed } from "./committed.ts";
+import type { Mood } from "./crowd.ts";
 import { Crash, Disk, type Strike } from "./disk.ts";
+import { Hash } from "./hash.ts";
 import { type Clock, Life, microtasks, PATIENCE, type Shape } from "./life.ts";
+import { MAX_MARKETS } from "./operators.ts";
 import type { Tally } from "./tally.ts";
+import { MOST_QUOTES } from "./traders.ts";
 
 const BEGIN_MS = Date.UTC(2026, 0, 5, 23, 30);
 const LATEST_STEPS = 40;
 /** All invariants in SQL take longer than a recovery: so often at its start, and always at a world's end. */
 const THOROUGH = 0.25;
+
+const SOME_DAYS_MS = 2 * 86_400_000;
 
 /** How likely each thing is to be next, and how the clients behave, for some hundred steps. */
 interface Weather {
@@ -164,7 +170,7 @@ export class World {
     this.chooseEnd();
     for (;;) {
       this.compareRecord(this.random.chance(THOROUGH));
-      this.life = new Life(this.disk.path, this.shape, this.clock, this.record, this.clients, {
+      this.life = new Life(this.disk.path, this.shape, this.clock, this.record, this.clients.received, {
         committed: (events, writes) => this.hash.add(events * 64 + writes),
         event: (event, fillId, sequence) => {
           this.hash.add(event.packed ^ (event.orderId * 31));
@@ -180,7 +186,7 @@ export class World {
       this.clients.begin(this.life);
       if (await this.recover()) break;
     }
-    if (this.record.accounts.size === 0) this.clients.found(this.random.integer(5, 12));
+    if (this.record.accounts.size === 0) this.clients.operators.createUsers(this.random.integer(5, 12));
   }
 
   /** Before a life begins, the files must match the record. @param isThorough checks all invariants in SQL as well */
@@ -311,7 +317,7 @@ export class World {
     const { life } = this;
     await this.life.becomeQuiet();
     this.clients.expectAnswered();
-    this.clients.expectAllTold();
+    this.clients.received.expectComplete();
     this.compareMemory();
     life.exchange.stopEngines();
     for (let turns = 0; !life.journal.stopped; turns++) {
@@ -405,8 +411,8 @@ export class World {
     } else {
       this.note("fund");
       const { markets, accounts } = this.record;
-      if (markets.size < 2 && accounts.size > 0) this.clients.createMarket();
-      if (accounts.size > 0) this.clients.deposit();
+      if (markets.size < 2 && accounts.size > 0) this.clients.operators.createMarket();
+      if (accounts.size > 0) this.clients.operators.deposit();
     }
     return false;
   }
@@ -439,7 +445,7 @@ export class World {
     this.note("check");
     await this.life.becomeQuiet();
     this.clients.expectAnswered();
-    this.clients.expectAllTold();
+    this.clients.received.expectComplete();
     this.compareMemory();
     this.clients.expectNoProfit();
   }
