@@ -8,7 +8,8 @@ import { verifyDatabase } from "../../engine/projection/verify.ts";
 import * as R from "../../engine/ring/records.ts";
 import { ensure } from "../engine/book/harness.ts";
 import { notional } from "../support/reference.ts";
-import type { Committed, CommittedOrder, Update } from "./committed.ts";
+import type { Committed } from "./committed.ts";
+import type { CommittedOrder, Update } from "./committed-rows.ts";
 import { same } from "./executed.ts";
 import type { Life } from "./life.ts";
 

@@ -6,84 +6,14 @@
 import { isFinal, MarketStatus, MatchType, OrderStatus, Role, Side, TimeInForce } from "../../engine/constants.ts";
 import type { LedgerTotals } from "../../engine/ledger.ts";
 import type { WriteReply, WriteRequest } from "../../engine/log/journal-messages.ts";
-import type { UserTerms } from "../../engine/projection/user-terms.ts";
 import { type AccountWrite, HOUSE } from "../../engine/projection/writes/account-write.ts";
 import * as R from "../../engine/ring/records.ts";
 import { type EngineEvent, ensure } from "../engine/book/harness.ts";
 import { notional } from "../support/reference.ts";
+import type { Account, CommittedMarket, CommittedOrder, Holding, OrderText, Update } from "./committed-rows.ts";
 
 const MICRO_PER_SET = 1_000_000;
 const MS_PER_DAY = 86_400_000;
-
-export interface OrderText {
-  readonly clientOrderId: string | null;
-  readonly builderCode: string | null;
-}
-
-export interface CommittedOrder {
-  readonly id: number;
-  readonly user: number;
-  readonly market: number;
-  readonly outcome: number;
-  readonly side: number;
-  terms: number;
-  readonly flags: number;
-  expiresAt: number;
-  readonly createdAt: number;
-  readonly text: OrderText;
-  tied: boolean;
-  price: number;
-  quantity: number;
-  remaining: number;
-  status: number;
-  reason: number;
-  /** Its time priority: its own number, or the one from an amend. */
-  priority: number;
-  updatedAt: number;
-  /** Fills that no update has reported. */
-  untold: number;
-  lastFill: number;
-}
-
-/** The content of an order.updated. */
-export interface Update {
-  readonly user: number;
-  readonly sequence: number;
-  readonly order: number;
-  readonly price: number;
-  readonly quantity: number;
-  readonly remaining: number;
-  readonly status: number;
-  readonly reason: number;
-  readonly fills: number;
-  readonly lastFill: number;
-  readonly at: number;
-}
-
-export interface CommittedMarket {
-  readonly id: number;
-  readonly first: number;
-  readonly count: number;
-  status: number;
-  sets: number;
-}
-
-interface Holding {
-  quantity: number;
-  cost: number;
-  realized: number;
-}
-
-interface Account {
-  balance: number;
-  day: number;
-  used: number;
-  readonly holdings: Map<number, Holding>;
-  readonly updates: Update[];
-  /** micro-USDC that a pending withdrawal keeps. */
-  setAside: number;
-  terms: UserTerms | null;
-}
 
 interface Leg {
   readonly event: EngineEvent;

@@ -68,6 +68,8 @@ export interface Clock {
   now: number;
 }
 
+const microClockOf = (clock: Clock) => (): number => clock.now * 1_000;
+
 /** No activity that must end takes more turns than this. */
 export const PATIENCE = 20_000;
 const COUNT_BOUNDS = [1, 10, 100];
@@ -135,6 +137,12 @@ class HandMailbox implements Mailbox {
     this.receive(reply);
     return true;
   }
+}
+
+/** The rings to and from one engine. */
+interface Rings {
+  readonly commands: RingMemory;
+  readonly events: RingMemory;
 }
 
 interface Engine {
@@ -208,29 +216,15 @@ export class Life {
     accounts.load(loadAccounts(db, clock.now, MAX_ENDED_SESSIONS, { since: clock.now, most: 0 }));
     const store = new OrderStore(shape.capacity);
     const clientOrderIds = new ClientOrderIds(clock.now, shape.clientOrderIds);
-    const micro = (): number => clock.now * 1_000;
     const rings = Array.from({ length: shape.engines }, () => {
       return { commands: createRing(shape.commandRecords), events: createRing(shape.eventRecords) };
     });
     rings.forEach((memory, i) => {
-      this.engines.push(this.openEngine(i, memory, shape, micro));
+      this.engines.push(this.openEngine(i, memory, shape, microClockOf(clock)));
     });
     this.connection = new FaultyConnection(path);
     emptyWal(this.connection.db);
-    this.journal = new Journal({
-      db: this.connection.db,
-      gates: rings.map(({ events }) => new RingGate(events)),
-      texts: store.texts,
-      totals: this.totals,
-      now: () => clock.now,
-      clock: micro,
-      onCommit: () => {},
-      requestCheckpoint: () => void this.mailbox.replies.push("checkpoint"),
-      keepUpdatesMs: shape.keepUpdatesMs,
-      maxPendingUpdates: shape.maxPendingUpdates,
-      capacity: shape.capacity,
-      largestId: shape.largestId,
-    });
+    this.journal = this.openJournal(shape, clock, store, rings);
     this.exchange = new Exchange({
       links: rings.map(({ commands, events }) => {
         return { commands: new RingProducer(commands), events: new RingConsumer(events, true), waker: new Waker() };
@@ -243,7 +237,7 @@ export class Life {
       lastOrderId: state.lastOrderId,
       userSequences: loadUpdateSequences(db),
       counters: new Counters(),
-      times: new OrderTimes(micro, shape.capacity),
+      times: new OrderTimes(microClockOf(clock), shape.capacity),
       timeline: new Timeline(Math.max(clock.now, state.at)),
       reservedCommands: shape.reservedCommands,
     });
@@ -252,15 +246,7 @@ export class Life {
       `SELECT user_id AS userId, fingerprint, created_at AS createdAt,
          (SELECT code FROM builders WHERE builders.id = builder_id) AS builderCode FROM orders WHERE id = ?`,
     );
-    this.entry = new OrderEntry({
-      exchange: this.exchange,
-      findEnded: (_userId, orderId) => new Promise((resolve) => this.lookups.push({ orderId, resolve })),
-      saveCancelOnDisconnect: (orderIds, isSet) =>
-        this.writer.write(
-          orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: isSet ? 1 : 0 } })),
-        ),
-      usualMergeFeeBps: USUAL_MERGE_FEE_BPS,
-    });
+    this.entry = this.openEntry();
     this.writer = new AccountWriter({
       mailbox: this.mailbox,
       trading: new TradingWriteProjection(this.exchange),
@@ -275,12 +261,36 @@ export class Life {
     this.restored = restoreTrading(exchange, db, clock.now);
   }
 
-  private openEngine(
-    i: number,
-    memory: { commands: RingMemory; events: RingMemory },
-    shape: Shape,
-    clock: () => number,
-  ) {
+  private openJournal(shape: Shape, clock: Clock, { texts }: OrderStore, rings: readonly Rings[]): Journal {
+    return new Journal({
+      db: this.connection.db,
+      gates: rings.map(({ events }) => new RingGate(events)),
+      texts,
+      totals: this.totals,
+      now: () => clock.now,
+      clock: microClockOf(clock),
+      onCommit: () => {},
+      requestCheckpoint: () => void this.mailbox.replies.push("checkpoint"),
+      keepUpdatesMs: shape.keepUpdatesMs,
+      maxPendingUpdates: shape.maxPendingUpdates,
+      capacity: shape.capacity,
+      largestId: shape.largestId,
+    });
+  }
+
+  private openEntry(): OrderEntry {
+    return new OrderEntry({
+      exchange: this.exchange,
+      findEnded: (_userId, orderId) => new Promise((resolve) => this.lookups.push({ orderId, resolve })),
+      saveCancelOnDisconnect: (orderIds, isSet) =>
+        this.writer.write(
+          orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: isSet ? 1 : 0 } })),
+        ),
+      usualMergeFeeBps: USUAL_MERGE_FEE_BPS,
+    });
+  }
+
+  private openEngine(i: number, memory: Rings, shape: Shape, clock: () => number) {
     const { capacity, activeBooks, largestId, longestChain } = shape;
     const engine: Engine = {
       stage: new EngineStage({

@@ -7,7 +7,7 @@ import { termsType } from "../../engine/ring/records.ts";
 import type { Market } from "../../server/markets/types.ts";
 import type { Hold, MarketListener, UserListener } from "../../server/trading/types.ts";
 import { ensure } from "../engine/book/harness.ts";
-import type { Update } from "./committed.ts";
+import type { Update } from "./committed-rows.ts";
 import type { Crowd } from "./crowd.ts";
 import { same } from "./executed.ts";
 
