@@ -1,19 +1,15 @@
 /**
- * The lists of markets and events and the feed: search in any script and with anything typed, each filter and sort, pages
- * by cursor with ties and while trades go on, and all of it again after a restart and on a database of an older schema.
+ * The lists of markets and events and the feed: search in any script and with any input, each filter and sort, pages by
+ * cursor with ties and while trades continue, and all of it again after a restart. Search over an older database and over
+ * real questions is in search-data.test.ts.
  */
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MIGRATIONS } from "../../engine/projection/schema.ts";
-import { openSqlite } from "../../engine/util/sqlite.ts";
 import { Listing } from "../../server/http/paging.ts";
 import { MAX_EVENT_MARKETS, MAX_LISTED_EVENT_MARKETS } from "../../server/markets/limits.ts";
 import { Client, type MarketJson } from "../support/client.ts";
 import { withDatabase } from "../support/data-dir.ts";
 import { Random } from "../support/random.ts";
-import { TestServer, temporaryFolder } from "../support/server.ts";
+import { TestServer } from "../support/server.ts";
 import { ALL_SCOPES, seedOf, tokenOf } from "../support/world.ts";
 
 interface EventJson {
@@ -202,7 +198,7 @@ describe("the search", () => {
     }
   });
 
-  test("refuses what is empty or too long, and bytes that are no text find nothing or something", async () => {
+  test("rejects empty and too long queries, and survives bytes that are no text", async () => {
     for (const path of ["/markets", "/events", "/feed"]) {
       for (const q of ["", "x".repeat(201)]) {
         const answer = await client.request("GET", `${path}?q=${q}`);
@@ -214,7 +210,7 @@ describe("the search", () => {
     }
   });
 
-  test("goes with every filter, sort and page", async () => {
+  test("combines with every filter, sort and page", async () => {
     const all = await everyMarket();
     const found = all.filter(({ slug }) => slug.startsWith("listed-"));
     for (const limit of [7, 200]) {
@@ -227,14 +223,14 @@ describe("the search", () => {
     expect(await search("question", "/markets?status=closed")).toEqual([]);
   });
 
-  test("of events looks at title, category and slug", async () => {
+  test("of events covers title, category and slug", async () => {
     expect(slugs(await search("grosse", "/events"))).toEqual(["third", "second", "first"]);
     expect(slugs(await search("many sports", "/events"))).toEqual(["many"]);
     expect(slugs(await search("question", "/events"))).toEqual([]);
     expect(slugs(await search("größe", "/events?category=science"))).toEqual(["second"]);
   });
 
-  test("asked for many times at once answers each alike", async () => {
+  test("returns the same to many concurrent requests", async () => {
     const many = new Client(server, null, 16);
     const found = await Promise.all(
       Array.from({ length: 200 }, (_, i) => many.all(`/markets?q=questio${i % 2 ? "n" : ""}`)),
@@ -284,7 +280,7 @@ describe("the list of markets", () => {
     for (const market of all) expect(market.volume_24h).toBe(market.volume);
   });
 
-  test("a trade is in the order at once", async () => {
+  test("a trade changes the order at once", async () => {
     const last = (await client.all<MarketJson>("/markets?sort=volume")).at(-1)!;
     const top = (await client.get<{ items: MarketJson[] }>("/markets?sort=volume&limit=1")).items[0]!;
     await trade(last, top.volume + 1);
@@ -293,7 +289,7 @@ describe("the list of markets", () => {
     expect((await client.get<FeedJson>("/feed?kind=market&size=1")).items[0]).toMatchObject({ slug: last.slug });
   });
 
-  test("paged by volume while trades go on: nothing comes twice, and what isn't traded comes", async () => {
+  test("paged by volume while trades continue: no market twice, and every untraded market once", async () => {
     const all = await everyMarket();
     const traded = new Set<string>();
     const seen: string[] = [];
@@ -315,7 +311,7 @@ describe("the list of markets", () => {
     expect(slugs(all).filter((slug) => !traded.has(slug) && !seen.includes(slug))).toEqual([]);
   });
 
-  test("a cursor leads through its own list, sort and filters only", async () => {
+  test("a cursor is valid for its own list, sort and filters only", async () => {
     const paths = ["/markets?limit=2", "/events?limit=2"].flatMap((path) => {
       return Object.keys(sorts).map((sort) => `${path}&sort=${sort}`);
     });
@@ -406,7 +402,7 @@ describe("events", () => {
     }
   });
 
-  test("with very many markets the list of markets has them all", async () => {
+  test("with very many markets are complete in the list of markets", async () => {
     const { id, market_count, markets } = await client.get<EventJson>("/events/many");
     expect([market_count, markets.length]).toEqual([MANY, MAX_EVENT_MARKETS]);
     expect(await client.all(`/markets?event_id=${id}`)).toHaveLength(MANY);
@@ -446,7 +442,7 @@ describe("the feed", () => {
   );
 });
 
-test("after a restart states count: lists, search, events and feed", async () => {
+test("after a restart, lists, search, events and feed reflect the markets' status", async () => {
   const before = await everyMarket();
   const feedBefore = slugs(await everyPlace("&kind=market&category=science"));
   disconnect();
@@ -488,62 +484,4 @@ test("after a restart states count: lists, search, events and feed", async () =>
   const feed = await everyPlace();
   expect(slugs(feed.filter(({ kind }) => kind === "event")).sort()).toEqual(["first", "many", "second"]);
   expect(feed).toHaveLength(now.length + 3);
-});
-
-test("a database of the schema before the search is searched as well", async () => {
-  const dataDir = temporaryFolder();
-  const db = openSqlite(join(dataDir, "exchange.db"));
-  for (const migration of MIGRATIONS.slice(0, 4)) db.exec(migration);
-  db.exec(`
-    INSERT INTO events VALUES (1, 'cup', 'Coupe', NULL, NULL, 1);
-    INSERT INTO markets VALUES (1, 'old', 'Été?', NULL, NULL, 1, 1, 0, NULL, NULL, 1);
-    INSERT INTO outcomes VALUES (1, 1, 0, 'Oui', NULL, 0), (2, 1, 1, 'Non', NULL, 0);`);
-  db.pragma("user_version = 4");
-  db.close();
-  const older = await TestServer.start({ dataDir });
-  const reader = new Client(older, null);
-  expect(slugs(await reader.all("/markets?q=ete+oui"))).toEqual(["old"]);
-  expect(slugs(await reader.all("/events?q=coupe"))).toEqual(["cup"]);
-  expect((await reader.get<FeedJson>("/feed?q=cup")).total).toBe(1);
-  reader.close();
-  await older.stop();
-});
-
-const REAL = new URL("../../../shared/data/forecastbench/markets.jsonl.gz", import.meta.url).pathname;
-if (!existsSync(REAL)) process.stdout.write("skipped: real questions need ../shared/data/forecastbench\n");
-
-test.skipIf(!existsSync(REAL))("real questions are found as a plain reading of them says", async () => {
-  const lines = gunzipSync(readFileSync(REAL)).toString().trim().split("\n");
-  const real = lines.slice(0, 400).map((line, i) => {
-    const { question, background } = JSON.parse(line) as { question: string; background: string | null };
-    const description = background === null || background === "" ? null : background;
-    return { slug: `real-${i}`, question, description, outcomes: ["Yes", "No"] };
-  });
-  const wordsOf = (text: string): string[] => {
-    const plain = text
-      .normalize("NFKD")
-      .replace(/[\u0300-\u036f]/g, "")
-      .toLowerCase();
-    return plain.match(/[\p{L}\p{N}]+/gu) ?? [];
-  };
-  const words = real.map(({ slug, question, description }) =>
-    wordsOf(`${slug} ${question} ${description ?? ""} yes no`),
-  );
-  const started = await TestServer.start({ seed: { markets: real } });
-  const reader = new Client(started, null);
-  for (let n = 0; n < 40; n++) {
-    // Words of one text, some cut short.
-    const typed = Array.from({ length: random.integer(1, 4) }, (_, i) => {
-      const word = random.pick(i === 0 ? words.flat() : random.pick(words));
-      return random.chance(0.5) ? word : word.slice(0, random.integer(1, word.length));
-    }).filter((word) => /^[a-z0-9]+$/.test(word));
-    if (typed.length === 0) continue;
-    const expected = real.flatMap(({ slug }, i) => {
-      return typed.every((start) => words[i]!.some((word) => word.startsWith(start))) ? [slug] : [];
-    });
-    const found = slugs(await reader.all(`/markets?q=${encodeURIComponent(typed.join(" ").toUpperCase())}`));
-    expect(found.reverse(), typed.join(" ")).toEqual(expected);
-  }
-  reader.close();
-  await started.stop();
 });
