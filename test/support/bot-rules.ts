@@ -2,10 +2,10 @@
  * Rules of the contract that span several messages. A request replaces quotes as a whole, and unchanged quotes stay.
  * With cancel_on_disconnect, a connection's orders end with it, and no others. A breach throws.
  */
-import { expectThat, type OwnOrder } from "./bot-books.ts";
+import { expectThat, type OwnOrder, SELL } from "./bot-books.ts";
 import { isQuote, type Quote, type Wish } from "./bot-wishes.ts";
 
-/** Of one step, in which quotes are replaced once at most. */
+/** The quotes of one step, which replaces them at most once. */
 export class QuoteRules {
   /** Pending: sent, without a response yet. Lost: the response never arrived. */
   private state: "none" | "under way" | "lost" = "none";
@@ -14,16 +14,16 @@ export class QuoteRules {
   private standing: readonly OwnOrder[] = [];
   /** Orders seen that no response has named. */
   private unnamed: OwnOrder[] = [];
-  /** By order that went: the quotes that came for it, of those that have the size which it had. */
-  private readonly cameFor = new Map<number, readonly Quote[]>();
-  /** What another wish of the step may have changed. */
+  /** By replaced order: the new quotes with its remaining quantity. */
+  private readonly replacements = new Map<number, readonly Quote[]>();
+  /** Orders that another wish of the step may have changed. */
   private readonly touched = new Set<number>();
 
   /** Starts a new step: the outcome of every earlier request is known. */
   clear(): void {
     this.state = "none";
     this.unnamed = [];
-    this.cameFor.clear();
+    this.replacements.clear();
     this.touched.clear();
   }
 
@@ -50,23 +50,23 @@ export class QuoteRules {
   meet(order: OwnOrder): boolean {
     const isLost = this.state === "lost";
     // Over the socket, the response arrives first.
-    expectThat(isLost || (this.state === "under way" && !this.overSocket), "no order that nobody asked for", order);
+    expectThat(isLost || (this.state === "under way" && !this.overSocket), "every order was requested", order);
     this.unnamed.push(order);
     return isLost && this.overSocket;
   }
 
-  /** A standing quote that an answer didn't name goes, for these that came. */
+  /** A resting quote that the response doesn't name ends; the response entered these. */
   replaced({ id, remaining }: OwnOrder, entered: readonly Quote[]): void {
-    this.cameFor.set(
+    this.replacements.set(
       id,
       entered.filter(({ quantity }) => quantity === remaining),
     );
   }
 
-  /** An order that ended by the user's wish: no quote just like it may have come in its place. */
+  /** An order that the user ended: no identical quote may have replaced it. */
   ended(order: OwnOrder): void {
     if (order.reason !== "user" || this.touched.has(order.id)) return;
-    const same = this.cameFor
+    const same = this.replacements
       .get(order.id)
       ?.find((quote) => isQuote(order, quote) && quote.quantity === order.remaining);
     expectThat(same === undefined, "an unchanged quote keeps its order", order, same);
@@ -89,7 +89,7 @@ export class QuoteRules {
     expectThat(left.length === 0, "no quote twice", left, asked);
     for (const order of standing) {
       const isWanted = asked.some((quote) => isQuote(order, quote));
-      expectThat(isWanted || !live.has(order.id), "old quotes go where new ones come", order, asked);
+      expectThat(isWanted || !live.has(order.id), "new quotes replace old ones", order, asked);
     }
     return true;
   }
@@ -97,7 +97,7 @@ export class QuoteRules {
 
 /** Which orders end with which connection. */
 export class Ties {
-  /** What the contract ties to the present connection, and what it ties to none; of others it isn't known. */
+  /** Orders tied to the present connection, and orders tied to none; of others the bot can't know. */
   private readonly tied = new Set<number>();
   private readonly untied = new Set<number>();
   /** Tied to a connection that broke. */
@@ -113,7 +113,7 @@ export class Ties {
     (overSocket ? this.tied : this.untied).add(id);
   }
 
-  /** An answer was lost, or came for a second time: which connection they belong to isn't known. */
+  /** A response was lost or repeated: the bot can't know which connection owns the orders. */
   unsure(ids: Iterable<number>): void {
     for (const id of ids) {
       this.tied.delete(id);
@@ -132,7 +132,7 @@ export class Ties {
 
   ended({ id, reason }: OwnOrder): void {
     if (reason !== "cancel_on_disconnect") return;
-    expectThat(this.enabled && !this.untied.has(id), "only what a connection placed ends with it", id);
+    expectThat(this.enabled && !this.untied.has(id), "only orders that a connection placed end with it", id);
   }
 
   /** Orders that must end. */
@@ -157,5 +157,26 @@ export function idsTouchedBy(wish: Wish, live: ReadonlyMap<number, OwnOrder>): n
       return wish.wishes.flatMap((each) => idsTouchedBy(each, live));
     default:
       return [];
+  }
+}
+
+/** Money and the day's limit suffice for bots. Shares may not, an order may end first, and a gtd order may expire. */
+export function mayBeRefused(wish: Wish, code: number, orders: ReadonlyMap<number, OwnOrder>): boolean {
+  switch (wish.kind) {
+    case "place":
+      if (code === 40000) return Number(wish.body["expires_at"]) <= Date.now();
+      return code === 42202 && wish.body.side === SELL;
+    case "quotes":
+      return code === 42202 && wish.quotes.some(({ side }) => side === SELL);
+    case "amend":
+      return code === 40900 || (code === 42202 && orders.get(wish.id)!.side === SELL);
+    case "cancel":
+      return code === 40900;
+    case "cancelByClientId":
+      return code === 40900;
+    case "sets":
+      return code === 42202 && wish.name === "merge";
+    default:
+      return false;
   }
 }

@@ -1,4 +1,4 @@
-/** What a bot can wish of the venue, and the contract's two ways to say each: a REST request or a WebSocket operation. */
+/** A bot's wishes, and the contract's two forms of each: a REST request or a WebSocket operation. */
 import { expectThat, type OwnOrder } from "./bot-books.ts";
 import type { TestMarket } from "./world.ts";
 
@@ -15,7 +15,7 @@ export interface PlacementBody extends Quote {
   readonly [name: string]: unknown;
 }
 
-/** One thing to ask of the venue, without a word on how. */
+/** One request to the venue, independent of its form. */
 export type Wish =
   | { readonly kind: "place"; readonly body: PlacementBody }
   | { readonly kind: "cancel"; readonly id: number }
@@ -69,7 +69,7 @@ export function socketForm(wish: Wish, market: TestMarket): SocketForm {
     case "quotes":
       return ["quotes.replace", { data: { market_id: market.id, quotes: wish.quotes } }];
     case "sets":
-      throw new Error("the contract has sets over REST only");
+      throw new Error("the contract changes sets over REST only");
   }
 }
 

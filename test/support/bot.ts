@@ -5,20 +5,12 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { Audit, type AuditOptions } from "./bot-audit.ts";
-import { Books, BUY, expectThat, isFinal, type OwnOrder, SELL, withoutTrades } from "./bot-books.ts";
+import { Books, BUY, expectThat, isFinal, type OwnOrder, withoutTrades } from "./bot-books.ts";
 import { type Encoding, type Envelope, Link, Lost, type PushedEvent } from "./bot-link.ts";
-import { idsTouchedBy, QuoteRules, Ties } from "./bot-rules.ts";
+import { Placements } from "./bot-placements.ts";
+import { idsTouchedBy, mayBeRefused, QuoteRules, Ties } from "./bot-rules.ts";
 import { Strategy } from "./bot-strategy.ts";
-import {
-  expectAsked,
-  isQuote,
-  type PlacementBody,
-  placementsIn,
-  type Quote,
-  restForm,
-  socketForm,
-  type Wish,
-} from "./bot-wishes.ts";
+import { expectAsked, isQuote, placementsIn, type Quote, restForm, socketForm, type Wish } from "./bot-wishes.ts";
 import type { BalanceJson, OrderJson, OwnFillJson, PositionJson, TransactionJson } from "./client.ts";
 
 const SETTLE_DEADLINE_MS = 10_000;
@@ -40,23 +32,15 @@ export interface BotOptions extends AuditOptions {
 /** When in a step the connection breaks, and which part of it. */
 export interface Fault {
   readonly part: "socket" | "requests" | "both";
-  /** Null: at once after sending. */
+  /** Null: immediately after sending. */
   readonly afterMs: number | null;
 }
 
 interface Operation {
   readonly wish: Wish;
   readonly overSocket: boolean;
-  /** The quotes that lived when these quotes were sent; empty for another wish. */
+  /** The quotes that rested when these quotes were sent; empty for another wish. */
   readonly standing: readonly OwnOrder[];
-}
-
-interface Placed {
-  readonly body: PlacementBody;
-  asked: number;
-  orderId: number | null;
-  /** Its events may arrive before its response: the bot used REST, or the response was lost. */
-  overtaken: boolean;
 }
 
 export class Bot {
@@ -66,23 +50,23 @@ export class Bot {
   private readonly strategy: Strategy;
   private readonly audit: Audit;
   private link: Link | null = null;
-  /** Events were missed, and REST has not been read since. */
+  /** Events were missed, and the bot has not read the REST state since. */
   private gap = false;
   private steps = 0;
-  /** The last order.updated that the connection before this one brought. */
+  /** The last order.updated of the previous connection. */
   private lastSequence = 0;
   private underWay = 0;
   /** In this step the bot used REST or lost a request. */
   private isNoisyStep = false;
-  private readonly placed = new Map<string, Placed>();
+  private readonly placements = new Placements();
   private lost: Operation[] = [];
   private fences = 0;
-  /** Orders whose end an answer promised, and amended ones by the time that the answer gave. */
+  /** Orders whose end a response promised, and amended ones by the time in the response. */
   private readonly ending = new Set<number>();
   private readonly amended = new Map<number, number>();
   private readonly quoteRules = new QuoteRules();
   private readonly ties: Ties;
-  /** As of the start of the step, when nothing was open to doubt. */
+  /** As of the start of the step, when nothing was uncertain. */
   private floor = { orderId: 0, fillId: 0 };
 
   constructor(options: BotOptions) {
@@ -103,12 +87,12 @@ export class Bot {
     await this.finish();
   }
 
-  /** Cancels everything, finds nothing held and the account's whole history equal, and leaves. */
+  /** Cancels everything, expects no holds and an equal history of the account, and disconnects. */
   async retire(): Promise<void> {
     await this.finish();
     await this.perform(this.operation({ kind: "cancelAll", filters: {} }));
     await this.finish();
-    expectThat(this.books.live.size === 0 && this.books.held === 0, "nothing lives after cancel all");
+    expectThat(this.books.live.size === 0 && this.books.held === 0, "no order rests after cancel all");
     await this.through(() => this.audit.compareWholeHistory(this.link!));
     this.link!.close();
   }
@@ -185,11 +169,7 @@ export class Bot {
   private expect({ wish, overSocket, standing }: Operation): void {
     if (wish.kind === "quotes") this.quoteRules.sent(wish.quotes, standing, overSocket);
     if (wish.kind === "sets") this.books.changeSets(wish.name === "split" ? wish.quantity : -wish.quantity);
-    for (const body of placementsIn(wish)) {
-      const placed = this.placed.get(body.client_order_id);
-      if (placed !== undefined) placed.asked++;
-      else this.placed.set(body.client_order_id, { body, asked: 1, orderId: null, overtaken: !overSocket });
-    }
+    for (const body of placementsIn(wish)) this.placements.sent(body, overSocket);
     this.quoteRules.touch(idsTouchedBy(wish, this.books.live));
   }
 
@@ -200,9 +180,9 @@ export class Bot {
     this.underWay--;
     this.isNoisyStep = true;
     if (wish.kind === "quotes") this.quoteRules.lost();
-    // Those that the quotes left unchanged, if they were taken, belong to the connection now, or to none.
+    // If the quotes took effect, those that they left unchanged belong to this connection now, or to none.
     this.ties.unsure(standing.map(({ id }) => id));
-    for (const body of placementsIn(wish)) this.placed.get(body.client_order_id)!.overtaken = true;
+    for (const body of placementsIn(wish)) this.placements.lost(body);
     this.lost.push(operation);
   }
 
@@ -213,7 +193,7 @@ export class Bot {
     if (wish.kind === "quotes") this.quoteRules.answered();
     if (code !== 0) {
       this.options.count(`refused: ${wish.kind} ${code}`);
-      expectThat(this.mayBeRefused(wish, code), "a refusal with a reason", wish, code, msg);
+      expectThat(mayBeRefused(wish, code, this.books.orders), "a refusal that the contract allows", wish, code, msg);
       if (wish.kind === "sets") this.books.changedSets(false);
       return;
     }
@@ -244,35 +224,13 @@ export class Bot {
     }
   }
 
-  /** Money and the day's limit suffice here. Shares may not, an order may end first, and a gtd order may expire. */
-  private mayBeRefused(wish: Wish, code: number): boolean {
-    const { orders } = this.books;
-    switch (wish.kind) {
-      case "place":
-        if (code === 40000) return Number(wish.body["expires_at"]) <= Date.now();
-        return code === 42202 && wish.body.side === SELL;
-      case "quotes":
-        return code === 42202 && wish.quotes.some(({ side }) => side === SELL);
-      case "amend":
-        return code === 40900 || (code === 42202 && orders.get(wish.id)!.side === SELL);
-      case "cancel":
-        return code === 40900;
-      case "cancelByClientId":
-        return code === 40900;
-      case "sets":
-        return code === 42202 && wish.name === "merge";
-      default:
-        return false;
-    }
-  }
-
   private takePlacement(order: OrderJson, overSocket: boolean): void {
-    const { asked, body } = this.meet(order);
+    const { sends, body } = this.placements.meet(order);
     // The response repeats the first one, even after an amend.
     expectAsked(order, body, ["price", "quantity", "self_trade_prevention", "expires_at"]);
     this.books.answered(order);
     // A repeated request: the bot can't know whether the connection that placed the order is still open.
-    if (asked === 1) this.ties.placed(order.id, overSocket);
+    if (sends === 1) this.ties.placed(order.id, overSocket);
     else this.ties.unsure([order.id]);
   }
 
@@ -296,20 +254,21 @@ export class Bot {
     const entered: Quote[] = [];
     results.forEach(({ code, data: order }, i) => {
       const asked = quotes[i]!;
-      expectThat(code === 0 && isQuote(order, asked) && order.post_only, "the quote that was asked", asked, order);
+      expectThat(code === 0 && isQuote(order, asked) && order.post_only, "the requested quote", asked, order);
       expectThat(!named.has(order.id), "each quote is an order of its own", results);
       named.add(order.id);
-      const stands = standing.some(({ id }) => id === order.id);
-      this.options.count(stands ? "quote kept" : "quote entered");
-      if (stands) expectThat(order.remaining === asked.quantity && !isFinal(order), "it stands as asked", asked, order);
+      const isKept = standing.some(({ id }) => id === order.id);
+      this.options.count(isKept ? "quote kept" : "quote entered");
+      if (isKept)
+        expectThat(order.remaining === asked.quantity && !isFinal(order), "it rests as requested", asked, order);
       else {
-        expectThat(order.quantity <= asked.quantity, "not more than was asked", asked, order);
+        expectThat(order.quantity <= asked.quantity, "not more than requested", asked, order);
         this.strategy.quoteIds.add(order.id);
         this.books.answered(order);
         entered.push(asked);
       }
-      // Left unchanged by a request over REST: whether a connection still owns it, the contract doesn't say.
-      if (stands && !overSocket) this.ties.unsure([order.id]);
+      // The contract leaves open whether a connection still owns a quote that a REST request left unchanged.
+      if (isKept && !overSocket) this.ties.unsure([order.id]);
       else this.ties.placed(order.id, overSocket);
     });
     for (const order of standing) {
@@ -319,19 +278,8 @@ export class Bot {
     }
   }
 
-  /** An order that carries a client_order_id: to each of them there is one order, ever. */
-  private meet(order: OrderJson): Placed {
-    const placed = this.placed.get(order.client_order_id ?? "");
-    expectThat(placed !== undefined, "a client_order_id of this bot", order);
-    const isOne = placed.orderId === null || placed.orderId === order.id;
-    expectThat(isOne, "one order to a client_order_id", placed, order);
-    placed.orderId = order.id;
-    expectAsked(order, placed.body, ["market_id", "outcome_id", "side", "type", "time_in_force", "post_only"]);
-    return placed;
-  }
-
   private hear({ event, sequence, data }: PushedEvent): void {
-    if (event === "order.updated") expectThat(sequence > this.lastSequence, "the sequence goes on", sequence);
+    if (event === "order.updated") expectThat(sequence > this.lastSequence, "the sequence rises", sequence);
     if (this.gap) return;
     const quiet = this.isQuiet();
     if (event === "balance.updated") this.books.checkBalance(data as BalanceJson, sequence, quiet);
@@ -341,7 +289,7 @@ export class Bot {
     if (!this.books.orders.has(order.id)) {
       this.discover(order);
       const { client_order_id: clientId } = order;
-      const isEarly = clientId !== null && !this.placed.get(clientId)!.overtaken;
+      const isEarly = clientId !== null && !this.placements.mayBeOvertaken(clientId);
       expectThat(!isEarly, "the 202 leaves before the first order.updated", order);
     }
     this.books.apply(order, sequence);
@@ -349,17 +297,17 @@ export class Bot {
     if (isFinal(order)) this.ended(order);
   }
 
-  /** Nothing that it asked is on the way or not reported yet. Over REST an answer may have overtaken the reports. */
+  /** Nothing is in flight or unreported. A response over REST may arrive before the events. */
   private isQuiet(): boolean {
     if (this.underWay > 0 || this.isNoisyStep || this.ending.size > 0 || this.amended.size > 0) return false;
     for (const { status } of this.books.live.values()) if (status === "queued") return false;
     return true;
   }
 
-  /** An order that no answer has named: its answer is on the way over REST, or was lost. */
+  /** An order that no response has named: its response is in flight over REST, or was lost. */
   private discover(order: OrderJson): void {
     if (order.client_order_id !== null) {
-      this.meet(order);
+      this.placements.meet(order);
       return;
     }
     if (this.quoteRules.meet(withoutTrades(order))) this.ties.orphan(order.id);
@@ -408,8 +356,8 @@ export class Bot {
   }
 
   /**
-   * An order that can't trade, placed and answered: requests are taken in the order in which they come, so that nothing
-   * that was sent on a lost line before can act later. The contract has no other way to know.
+   * Places an order that can't trade and awaits the response. The venue executes requests in the order of their arrival,
+   * so nothing sent earlier on a lost connection can take effect afterwards. The contract has no other way to know.
    */
   private async fence(): Promise<void> {
     const { market, name } = this.options;
@@ -420,7 +368,7 @@ export class Bot {
     if (this.lost.length > lostBefore) throw new Lost("the fence was lost");
   }
 
-  /** Asks again, as it was, whatever can be asked twice. Quotes show in the state, sets in the transactions. */
+  /** Resends every lost request that is safe to repeat. Quotes show in the state, sets in the transactions. */
   private async repeatLost(): Promise<void> {
     const { lost } = this;
     this.lost = [];
@@ -451,7 +399,7 @@ export class Bot {
     expectThat(cost === this.books.setsCost, "sets were split once or not at all", cost, this.books.setsCost);
   }
 
-  /** Refreshes the account, and retries if events arrive meanwhile, so that the data is of one moment. */
+  /** Refreshes the account, and retries if events arrive meanwhile, so that the data is consistent. */
   private async resync(): Promise<void> {
     const link = this.link!;
     for (;;) {
@@ -470,7 +418,7 @@ export class Bot {
         this.say(`resynced at ${before}`);
         break;
       }
-      this.options.count("resync: read anew");
+      this.options.count("resync: retried");
     }
     this.books.forgetSnapshots();
     this.gap = false;
@@ -481,7 +429,7 @@ export class Bot {
     const { books, options } = this;
     const ids = new Set(orders.map(({ id }) => id));
     for (const fill of fills) {
-      expectThat(ids.has(fill.order_id) || books.fills.has(fill.id), "a fill of an order that is there", fill);
+      expectThat(ids.has(fill.order_id) || books.fills.has(fill.id), "a fill of a known order", fill);
     }
     for (const order of [...orders].sort((a, b) => a.id - b.id)) {
       const known = books.orders.get(order.id);
@@ -502,7 +450,7 @@ export class Bot {
 
   // Checks.
 
-  /** To the end of a step: nothing lost, nothing promised and not seen, and REST equal to the books. */
+  /** Ends a step: nothing is lost, every promised event has arrived, and REST equals the books. */
   private async finish(): Promise<void> {
     await this.through(async () => {
       await this.settle();
@@ -528,7 +476,7 @@ export class Bot {
     }
   }
 
-  /** Until all is reported that was answered, and all has ended that was tied to a lost connection. @throws Lost */
+  /** Waits for the events of all responses, and for the end of all orders tied to a lost connection. @throws Lost */
   private async settle(): Promise<void> {
     const link = this.link!;
     const { orders, live } = this.books;
@@ -539,7 +487,7 @@ export class Bot {
     ];
     const isSettled = await link.until(() => open().every((list) => list.length === 0), SETTLE_DEADLINE_MS);
     if (!isSettled && !link.isOpen) throw new Lost("the socket closed");
-    expectThat(isSettled, "queued, promised to end, and amended orders are reported in time", ...open());
+    expectThat(isSettled, "queued, ending and amended orders are reported in time", ...open());
     this.ending.clear();
     this.ties.buried();
     this.amended.clear();

@@ -1,6 +1,6 @@
 /**
- * What must be there before a documented example can be sent as it stands: for each operation that names something, the
- * thing is made, and its real id, secret or code takes the place of the example's.
+ * The preparations for sending a documented example: for each operation that names an object, creates the object and
+ * replaces the example's id, secret or code by the real one.
  */
 import type { Client, MarketJson, OrderJson } from "./client.ts";
 import {
@@ -23,7 +23,7 @@ import { BUY, SELL, terms } from "./terms.ts";
 import { codeIn } from "./third-party.ts";
 import type { World } from "./world.ts";
 
-/** What takes the place of parts of the example, and who asks where it isn't who usually would. */
+/** Replacements for parts of the example, and the client if it isn't the usual one. */
 interface SetUp {
   readonly client?: Client;
   readonly params?: Readonly<Record<string, string | number>>;
@@ -32,11 +32,11 @@ interface SetUp {
   readonly body?: Readonly<Record<string, unknown>>;
 }
 
-/** Who acts. */
+/** The clients and the server of the examples. */
 export interface Cast {
   readonly world: World;
   readonly guests: Guests;
-  /** With a personal access token, and with a session. */
+  /** Uses a personal access token; `session` belongs to the same user. */
   readonly trader: Client;
   readonly session: Client;
   readonly operator: Client;
@@ -57,7 +57,7 @@ const idOf = async (made: Promise<Identified>): Promise<SetUp> => ({ params: { i
 let phones = 0;
 const freshPhone = (): string => `+1415555${2_000 + ++phones}`;
 
-/** An order that rests, of a market that no other example has. */
+/** A resting order in a market that no other example uses. */
 const restingOrder = ({ world, trader }: Cast): Promise<OrderJson> =>
   trader.place(terms(world.market(), 0, BUY, 4_200, 100, { client_order_id: `example-${++phones}` }));
 
@@ -102,7 +102,7 @@ const oauthClient = ({ session }: Cast): Promise<OAuthClient> =>
     confidential: true,
   });
 
-/** A code that the example's own verifier redeems: it is of the challenge in the example of the authorization. */
+/** A code for the challenge in the authorization's example, which the verifier of the redemption's example matches. */
 async function code(cast: Cast, authorization: object): Promise<Record<string, string>> {
   const { client_id, client_secret } = await oauthClient(cast);
   const body = { ...authorization, client_id, decision: "approve" };
@@ -125,102 +125,174 @@ async function tokens(cast: Cast, { authorization, redemption }: OAuthExamples):
   return { ...data, client_id, client_secret };
 }
 
-/** The examples that one flow goes through. */
+/** The examples of one authorization flow. */
 export interface OAuthExamples {
   readonly authorization: object;
   readonly redemption: Record<string, string>;
 }
 
-export function setUpsWith(oauth: OAuthExamples): SetUps {
+/** Orders, fills and complete sets. */
+const TRADING: SetUps = {
+  runBatch: async (cast, { body }) => {
+    const { id, market_id, outcome_id, client_order_id } = await restingOrder(cast);
+    const [place, amend, cancel] = body["operations"] as object[];
+    const operations = [
+      { ...place, market_id, outcome_id },
+      { ...amend, id },
+      { ...cancel, client_order_id },
+    ];
+    return { body: { operations } };
+  },
+  getOrder: (cast) => idOf(restingOrder(cast)),
+  cancelOrder: (cast) => idOf(restingOrder(cast)),
+  getOrderByClientId: (cast) => namedOrder(cast),
+  cancelOrderByClientId: (cast) => namedOrder(cast),
+  amendOrder: (cast) => idOf(restingOrder(cast)),
+  getBuilderStats: async ({ world, trader }) => {
+    const headers = { "X-Builder-Code": "acme-terminal" };
+    await trader.request("POST", "/orders", { headers, body: terms(world.market(), 0, BUY, 10, 1) });
+    return {};
+  },
+  listFills: async ({ world, trader }) => {
+    const market = world.markets[0]!;
+    const other = world.user();
+    await world.split(other, market, 10);
+    await trader.place(terms(market, 0, BUY, 9_000, 10));
+    await other.place(terms(market, 0, SELL, 9_000, 10));
+    return {};
+  },
+  mergeSets: async ({ world, trader }) => {
+    await world.split(trader, world.markets[0]!, 40);
+    return {};
+  },
+};
+
+/** Withdrawals, the house and approvals. */
+const MONEY: SetUps = {
+  getWithdrawal: withdrawal,
+  cancelWithdrawal: withdrawal,
+  getAnyWithdrawal: withdrawal,
+  payWithdrawal: withdrawal,
+  refuseWithdrawal: withdrawal,
+  withdrawFromHouse: async ({ operator }) => {
+    await operator.data("POST", "/admin/house/deposits", { amount: 2_000_000, reference: "for the example" });
+    return {};
+  },
+  takeBackApproval: async (cast) => {
+    const { params } = await withdrawal(cast);
+    const path = `/admin/withdrawals/${params!["id"]}/pay`;
+    return idOf(cast.operator.data<{ approval: Identified }>("POST", path, {}).then(({ approval }) => approval));
+  },
+};
+
+/** Of users who are signed in. */
+const ACCOUNTS: SetUps = {
+  changePassword: async (cast) => ({ client: (await person(cast, 0)).client }),
+  sendPhoneCode: async (cast) => ({ client: (await person(cast, 0)).client, body: { phone: freshPhone() } }),
+  verifyPhone: async (cast) => {
+    const { client } = await person(cast, 0);
+    const phone = freshPhone();
+    await client.data("POST", "/me/phone", { phone });
+    return { client, body: { code: await phoneCode(cast.world.server, phone) } };
+  },
+  applyForTier2: async (cast) => ({ client: (await person(cast, 1)).client }),
+  getIdentityApplication: async (cast) => ({ client: (await application(cast)).client }),
+  endSession: async ({ world, guests, session }) => {
+    await guests.signIn(world.server, "trader@example.com");
+    const { items } = await session.get<{ items: (Identified & { current: boolean })[] }>("/me/sessions");
+    return { params: { id: items.find(({ current }) => !current)!.id } };
+  },
+  revokePersonalAccessToken: ({ session }) =>
+    idOf(session.data("POST", "/me/personal-access-tokens", { name: "old", scopes: ["portfolio:read"] })),
+};
+
+/** Second factors. */
+const SECOND_FACTORS: SetUps = {
+  proveOwner: async (cast) => ({ client: (await person(cast, 1)).client, body: { password: PASSWORD } }),
+  addSecondFactor: async (cast) => {
+    const { client } = await person(cast, 1);
+    await prove(client);
+    return { client };
+  },
+  confirmSecondFactor: async (cast) => {
+    const { client } = await person(cast, 1);
+    await prove(client);
+    const { id, secret } = await client.data<EnrolmentJson>("POST", FACTORS, { kind: "totp" });
+    return { client, params: { id }, body: { code: new AuthenticatorApp(secret!).next() } };
+  },
+  renewRecoveryCodes: async (cast) => {
+    const { client } = await person(cast, 1);
+    await addApp(client);
+    return { client };
+  },
+  removeSecondFactor: async (cast) => {
+    const { client } = await person(cast, 1);
+    return { client, params: { id: (await addApp(client)).id } };
+  },
+};
+
+/** Sign-in, and what comes before it. */
+const SIGN_IN: SetUps = {
+  verifyEmail: async ({ world }) => {
+    const email = freshEmail();
+    await register(world.server, email);
+    return { body: { token: await verificationToken(world.server, email) } };
+  },
+  login: async () => ({ body: { email: "trader@example.com" } }),
+  finishSignIn: async (cast) => {
+    const { client, user } = await person(cast, 1);
+    const { app } = await addApp(client);
+    const { challenge } = await challengeOf(cast.world.server, user.email);
+    return { body: { challenge, code: app.next() } };
+  },
+  refresh: async ({ world, guests }) => {
+    const { refreshToken } = await guests.signIn(world.server, "trader@example.com");
+    return { body: { refresh_token: refreshToken } };
+  },
+  logout: async ({ world, guests }) => ({ client: (await guests.signIn(world.server, "trader@example.com")).client }),
+  resetPassword: async (cast) => {
+    const { server } = cast.world;
+    const { user } = await person(cast, 0);
+    await cast.world.anonymous().data("POST", "/auth/forgot-password", { email: user.email });
+    return { body: { token: await resetToken(server, user.email) } };
+  },
+  finishSocialSignIn: async ({ world, provider }) => {
+    const { headers } = await world.anonymous().request("GET", "/auth/social/example");
+    const back = new URL(await provider.signInAt(headers.location!, "alice"));
+    const cookie = headers["set-cookie"]!.map((line) => line.split(";")[0]).join("; ");
+    return { query: Object.fromEntries(back.searchParams), headers: { Cookie: cookie } };
+  },
+};
+
+/** What operators do. */
+const OPERATORS: SetUps = {
+  approveProposal: proposal,
+  refuseProposal: proposal,
+  openMarket: proposal,
+  getMarketRecord: proposal,
+  haltMarket: (cast) => marketIn(cast),
+  resumeMarket: (cast) => marketIn(cast, "halt"),
+  closeMarket: (cast) => marketIn(cast),
+  resolveMarket: (cast) => marketIn(cast, "close"),
+  voidMarket: (cast) => marketIn(cast, "close"),
+  suspendUser: async (cast) => ({ params: { id: await userOf(cast) } }),
+  restoreUser: async (cast) => {
+    const id = await userOf(cast);
+    await cast.operator.data("POST", `/admin/users/${id}/suspend`, {});
+    return { params: { id } };
+  },
+  resetSecondFactors: async (cast) => {
+    const { client, user } = await person(cast, 1);
+    await addApp(client);
+    return { params: { id: user.id } };
+  },
+  approveIdentity: async (cast) => ({ params: { id: (await application(cast)).id } }),
+  refuseIdentity: async (cast) => ({ params: { id: (await application(cast)).id } }),
+};
+
+/** Third parties: they need the examples of a whole flow. */
+function thirdParties(oauth: OAuthExamples): SetUps {
   return {
-    // ---------------------------------------------------------------- orders
-    runBatch: async (cast, { body }) => {
-      const { id, market_id, outcome_id, client_order_id } = await restingOrder(cast);
-      const [place, amend, cancel] = body["operations"] as object[];
-      const operations = [
-        { ...place, market_id, outcome_id },
-        { ...amend, id },
-        { ...cancel, client_order_id },
-      ];
-      return { body: { operations } };
-    },
-    getOrder: (cast) => idOf(restingOrder(cast)),
-    cancelOrder: (cast) => idOf(restingOrder(cast)),
-    getOrderByClientId: (cast) => namedOrder(cast),
-    cancelOrderByClientId: (cast) => namedOrder(cast),
-    amendOrder: (cast) => idOf(restingOrder(cast)),
-    getBuilderStats: async ({ world, trader }) => {
-      const headers = { "X-Builder-Code": "acme-terminal" };
-      await trader.request("POST", "/orders", { headers, body: terms(world.market(), 0, BUY, 10, 1) });
-      return {};
-    },
-    listFills: async ({ world, trader }) => {
-      const market = world.markets[0]!;
-      const other = world.user();
-      await world.split(other, market, 10);
-      await trader.place(terms(market, 0, BUY, 9_000, 10));
-      await other.place(terms(market, 0, SELL, 9_000, 10));
-      return {};
-    },
-    mergeSets: async ({ world, trader }) => {
-      await world.split(trader, world.markets[0]!, 40);
-      return {};
-    },
-    // ---------------------------------------------------------------- money
-    getWithdrawal: withdrawal,
-    cancelWithdrawal: withdrawal,
-    getAnyWithdrawal: withdrawal,
-    payWithdrawal: withdrawal,
-    refuseWithdrawal: withdrawal,
-    withdrawFromHouse: async ({ operator }) => {
-      await operator.data("POST", "/admin/house/deposits", { amount: 2_000_000, reference: "for the example" });
-      return {};
-    },
-    takeBackApproval: async (cast) => {
-      const { params } = await withdrawal(cast);
-      const path = `/admin/withdrawals/${params!["id"]}/pay`;
-      return idOf(cast.operator.data<{ approval: Identified }>("POST", path, {}).then(({ approval }) => approval));
-    },
-    // ---------------------------------------------------------------- accounts
-    changePassword: async (cast) => ({ client: (await person(cast, 0)).client }),
-    sendPhoneCode: async (cast) => ({ client: (await person(cast, 0)).client, body: { phone: freshPhone() } }),
-    verifyPhone: async (cast) => {
-      const { client } = await person(cast, 0);
-      const phone = freshPhone();
-      await client.data("POST", "/me/phone", { phone });
-      return { client, body: { code: await phoneCode(cast.world.server, phone) } };
-    },
-    applyForTier2: async (cast) => ({ client: (await person(cast, 1)).client }),
-    getIdentityApplication: async (cast) => ({ client: (await application(cast)).client }),
-    getAskingClient: async (cast) => ({ params: { client_id: (await oauthClient(cast)).client_id } }),
-    proveOwner: async (cast) => ({ client: (await person(cast, 1)).client, body: { password: PASSWORD } }),
-    addSecondFactor: async (cast) => {
-      const { client } = await person(cast, 1);
-      await prove(client);
-      return { client };
-    },
-    confirmSecondFactor: async (cast) => {
-      const { client } = await person(cast, 1);
-      await prove(client);
-      const { id, secret } = await client.data<EnrolmentJson>("POST", FACTORS, { kind: "totp" });
-      return { client, params: { id }, body: { code: new AuthenticatorApp(secret!).next() } };
-    },
-    renewRecoveryCodes: async (cast) => {
-      const { client } = await person(cast, 1);
-      await addApp(client);
-      return { client };
-    },
-    removeSecondFactor: async (cast) => {
-      const { client } = await person(cast, 1);
-      return { client, params: { id: (await addApp(client)).id } };
-    },
-    endSession: async ({ world, guests, session }) => {
-      await guests.signIn(world.server, "trader@example.com");
-      const { items } = await session.get<{ items: (Identified & { current: boolean })[] }>("/me/sessions");
-      return { params: { id: items.find(({ current }) => !current)!.id } };
-    },
-    revokePersonalAccessToken: ({ session }) =>
-      idOf(session.data("POST", "/me/personal-access-tokens", { name: "old", scopes: ["portfolio:read"] })),
     getOAuthClient: (cast) => idOf(oauthClient(cast)),
     removeOAuthClient: (cast) => idOf(oauthClient(cast)),
     revokeOAuthGrant: async (cast) => {
@@ -228,36 +300,7 @@ export function setUpsWith(oauth: OAuthExamples): SetUps {
       const { items } = await cast.session.get<{ items: (Identified & { client_id: string })[] }>("/me/oauth-grants");
       return { params: { id: items.find((grant) => grant.client_id === client_id)!.id } };
     },
-    // ---------------------------------------------------------------- sign-in
-    verifyEmail: async ({ world }) => {
-      const email = freshEmail();
-      await register(world.server, email);
-      return { body: { token: await verificationToken(world.server, email) } };
-    },
-    login: async () => ({ body: { email: "trader@example.com" } }),
-    finishSignIn: async (cast) => {
-      const { client, user } = await person(cast, 1);
-      const { app } = await addApp(client);
-      const { challenge } = await challengeOf(cast.world.server, user.email);
-      return { body: { challenge, code: app.next() } };
-    },
-    refresh: async ({ world, guests }) => {
-      const { refreshToken } = await guests.signIn(world.server, "trader@example.com");
-      return { body: { refresh_token: refreshToken } };
-    },
-    logout: async ({ world, guests }) => ({ client: (await guests.signIn(world.server, "trader@example.com")).client }),
-    resetPassword: async (cast) => {
-      const { server } = cast.world;
-      const { user } = await person(cast, 0);
-      await cast.world.anonymous().data("POST", "/auth/forgot-password", { email: user.email });
-      return { body: { token: await resetToken(server, user.email) } };
-    },
-    finishSocialSignIn: async ({ world, provider }) => {
-      const { headers } = await world.anonymous().request("GET", "/auth/social/example");
-      const back = new URL(await provider.signInAt(headers.location!, "alice"));
-      const cookie = headers["set-cookie"]!.map((line) => line.split(";")[0]).join("; ");
-      return { query: Object.fromEntries(back.searchParams), headers: { Cookie: cookie } };
-    },
+    getAskingClient: async (cast) => ({ params: { client_id: (await oauthClient(cast)).client_id } }),
     authorize: async (cast) => ({ query: { client_id: (await oauthClient(cast)).client_id } }),
     decideAuthorization: async (cast) => ({ body: { client_id: (await oauthClient(cast)).client_id } }),
     requestToken: async (cast) => ({ body: await code(cast, oauth.authorization) }),
@@ -269,29 +312,14 @@ export function setUpsWith(oauth: OAuthExamples): SetUps {
       const { client_id, client_secret, access_token } = await tokens(cast, oauth);
       return { body: { client_id, client_secret, token: access_token } };
     },
-    // ---------------------------------------------------------------- operators
-    approveProposal: proposal,
-    refuseProposal: proposal,
-    openMarket: proposal,
-    getMarketRecord: proposal,
-    haltMarket: (cast) => marketIn(cast),
-    resumeMarket: (cast) => marketIn(cast, "halt"),
-    closeMarket: (cast) => marketIn(cast),
-    resolveMarket: (cast) => marketIn(cast, "close"),
-    voidMarket: (cast) => marketIn(cast, "close"),
-    suspendUser: async (cast) => ({ params: { id: await userOf(cast) } }),
-    restoreUser: async (cast) => {
-      const id = await userOf(cast);
-      await cast.operator.data("POST", `/admin/users/${id}/suspend`, {});
-      return { params: { id } };
-    },
-    resetSecondFactors: async (cast) => {
-      const { client, user } = await person(cast, 1);
-      await addApp(client);
-      return { params: { id: user.id } };
-    },
-    approveIdentity: async (cast) => ({ params: { id: (await application(cast)).id } }),
-    refuseIdentity: async (cast) => ({ params: { id: (await application(cast)).id } }),
+  };
+}
+
+/** What to prepare for each operation, by its operationId; operations without an entry need nothing. */
+export function setUpsWith(oauth: OAuthExamples): SetUps {
+  return {
+    ...{ ...TRADING, ...MONEY, ...ACCOUNTS, ...SECOND_FACTORS, ...SIGN_IN, ...OPERATORS },
+    ...thirdParties(oauth),
   };
 }
 
