@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell, expectQuiet, expectUnlogged } from "../support/checks.ts";
-import { type Answer, API_BASE, type Client } from "../support/client.ts";
+import type { Answer, Client } from "../support/client.ts";
 import {
   Guests,
   login,
@@ -17,24 +17,18 @@ import {
   type UserJson,
   verificationToken,
 } from "../support/identity.ts";
-import { type TestAccount, TestProvider } from "../support/oidc-provider.ts";
+import type { TestAccount } from "../support/oidc-provider.ts";
 import { Socket } from "../support/socket.ts";
 import { ThirdParty } from "../support/third-party.ts";
-import { alone, expectRefused, restartWith } from "../support/trading.ts";
+import { expectRefused, restartWith } from "../support/trading.ts";
 import { World } from "../support/world.ts";
+import type { SessionJson } from "./session-holder.ts";
+import { Browser, environmentOf, type Providers, REDIRECT_URIS, startProviders } from "./social-browser.ts";
 
-/** The server's public address. In production a TLS proxy stands in front of it. */
-const PUBLIC_URL = "https://exchange.test";
-const REDIRECT_URIS = ["one", "local", "other"].map((name) => `${PUBLIC_URL}${API_BASE}/auth/social/${name}/callback`);
 const NOT_BEGUN = /started no such sign-in/;
 const NEW_PASSWORD = "a loud harbour at noon";
 
-interface SessionJson {
-  readonly method: string;
-  readonly current: boolean;
-}
-
-/** The users of the first provider and of the other one; tests add their own. */
+/** The users of the providers `one` and `mortal`, and of `other`; tests add their own. */
 const people: Record<string, TestAccount> = {};
 const others: Record<string, TestAccount> = {};
 const guests = new Guests();
@@ -47,122 +41,55 @@ function person(name: string, more: Partial<TestAccount> = {}): string {
   return `${name}@example.com`;
 }
 
-let one: TestProvider;
-let other: TestProvider;
+let providers: Providers;
 let world: World;
 
 /** A client that the tests close at the end. */
-const clientOf = (token: string | null, at = world): Client => guests.client(at.server, token);
-
-/** Stores the server's cookies, and follows redirects. */
-class Browser {
-  readonly cookies = new Map<string, string>();
-  private readonly world: World;
-
-  constructor(at: World = world) {
-    this.world = at;
-  }
-
-  /** Goes to the provider's page. */
-  async start(name = "one", query = ""): Promise<Answer & { location: string }> {
-    const answer = await clientOf(null, this.world).request("GET", `/auth/social/${name}${query}`);
-    for (const line of answer.headers["set-cookie"] ?? []) {
-      const [, cookie, value] = /^([^=]+)=([^;]+)/.exec(line)!;
-      this.cookies.set(cookie!, value!);
-      secrets.add(value!);
-    }
-    const { location = "" } = answer.headers;
-    if (location !== "") secrets.add(new URL(location).searchParams.get("state")!);
-    return { ...answer, location };
-  }
-
-  /** Goes through the provider's pages and returns the callback's address. */
-  async signInAt(account: string | null, name = "one", query = ""): Promise<string> {
-    const { location, code, msg } = await this.start(name, query);
-    if (location === "") throw new Error(`${code} ${msg}`);
-    const back = await (name === "other" ? other : one).signInAt(location, account);
-    const given = new URL(back).searchParams.get("code");
-    if (given !== null) secrets.add(given);
-    return back;
-  }
-
-  /** Returns to the server. */
-  async finish(callback: string): Promise<Answer<SignInJson>> {
-    const { origin, pathname, search } = new URL(callback);
-    expect(origin).toBe(PUBLIC_URL);
-    const headers: Record<string, string> = { "User-Agent": "a browser" };
-    if (this.cookies.size > 0) headers["Cookie"] = [...this.cookies].map((pair) => pair.join("=")).join("; ");
-    const path = pathname.slice(API_BASE.length) + search;
-    const answer = await clientOf(null, this.world).request<SignInJson>("GET", path, { headers });
-    if (answer.code === 0)
-      for (const token of [answer.data.access_token, answer.data.refresh_token]) secrets.add(token);
-    return answer;
-  }
-}
+const clientOf = (token: string | null): Client => guests.client(world.server, token);
+const browse = (): Browser => new Browser({ world, guests, providers });
 
 /** Runs the whole flow in a new browser. */
-async function comeIn(account: string, name = "one", at = world): Promise<{ user: UserJson; client: Client }> {
-  const browser = new Browser(at);
-  const answer = await browser.finish(await browser.signInAt(account, name));
-  if (answer.code !== 0) throw new Error(`${answer.code} ${answer.msg}`);
-  const { user, access_token } = answer.data;
-  return { user, client: clientOf(access_token, at) };
+async function comeIn(account: string, name: keyof Providers = "one"): Promise<{ user: UserJson; client: Client }> {
+  const browser = browse();
+  const { code, msg, data } = await browser.finish(await browser.signInAt(account, name));
+  if (code !== 0) throw new Error(`${code} ${msg}`);
+  return { user: data.user, client: clientOf(data.access_token) };
 }
 
-const me = (token: string, at = world): Promise<Answer<UserJson>> => clientOf(token, at).request("GET", "/me");
+const me = (token: string): Promise<Answer<UserJson>> => clientOf(token).request("GET", "/me");
 
-const signInWith = (email: string, password = PASSWORD, at = world): Promise<SignedIn> =>
-  guests.signIn(at.server, email, password);
+const signInWith = (email: string, password?: string): Promise<SignedIn> =>
+  guests.signIn(world.server, email, password);
 
 /** Registers an account with an address whose mail the squatter cannot read. */
-async function squat(email: string, at = world): Promise<SignedIn> {
-  expect((await register(at.server, email)).code).toBe(0);
-  return signInWith(email, PASSWORD, at);
+async function squat(email: string): Promise<SignedIn> {
+  expect((await register(world.server, email)).code).toBe(0);
+  return signInWith(email);
 }
 
-const environment = (): Record<string, string> => ({
-  PUBLIC_URL,
-  LOG_LEVEL: "trace",
-  SOCIAL_PROVIDERS: JSON.stringify({
-    one: { issuer: one.issuer, client_id: one.clientId, client_secret: one.clientSecret },
-    local: {
-      issuer: one.issuer,
-      client_id: one.clientId,
-      client_secret: one.clientSecret,
-      jurisdictions: ["DE", "FR"],
-    },
-    other: { issuer: other.issuer, client_id: other.clientId, client_secret: other.clientSecret },
-    // No server listens on this port.
-    gone: { issuer: "http://127.0.0.1:1", client_id: "x", client_secret: "y" },
-  }),
-});
-
 beforeAll(async () => {
-  [one, other] = await Promise.all([
-    TestProvider.start(REDIRECT_URIS, 0, people),
-    TestProvider.start(REDIRECT_URIS, 0, others),
-  ]);
+  providers = await startProviders(people, others);
   const named = { bob: { password: PASSWORD }, carol: { password: PASSWORD }, developer: { password: PASSWORD } };
-  world = await World.start({ users: 0, named, env: environment() });
+  world = await World.start({ users: 0, named, env: environmentOf(providers) });
 });
 
-function expectUntold({ server }: World): void {
-  expectQuiet(server);
-  expectUnlogged([...secrets, one.clientSecret, other.clientSecret], server);
+function expectQuietLog(): void {
+  expectQuiet(world.server);
+  expectUnlogged([...secrets, ...Object.values(providers).map(({ clientSecret }) => clientSecret)], world.server);
 }
 
 afterAll(async () => {
   guests.close();
-  await Promise.all([one.close(), other.close()]);
+  await Promise.all([...new Set(Object.values(providers))].map((provider) => provider.close()));
   expect(secrets.size).toBeGreaterThan(50);
   await expectEndsWell(world);
-  expectUntold(world);
+  expectQuietLog();
 });
 
 describe("providers", () => {
   test("are offered by jurisdiction", async () => {
-    const everywhere = { providers: ["one", "other", "gone"], jurisdictions: ["DE", "FR"] };
-    const here = { ...everywhere, providers: ["one", "local", "other", "gone"] };
+    const everywhere = { providers: ["one", "other", "mortal", "gone"], jurisdictions: ["DE", "FR"] };
+    const here = { ...everywhere, providers: ["one", "local", "other", "mortal", "gone"] };
     const client = clientOf(null);
     expect(await client.get("/auth/social")).toEqual(everywhere);
     expect(await client.get("/auth/social?jurisdiction=US")).toEqual(everywhere);
@@ -177,7 +104,7 @@ describe("providers", () => {
 
   test("open only where they are offered", async () => {
     person("ludwig");
-    const browser = new Browser();
+    const browser = browse();
     await expectRefused(browser.start("local"), 400, 40000, /jurisdiction/);
     await expectRefused(browser.start("local", "?jurisdiction=US"), 403, 40300);
     expect(browser.cookies.size).toBe(0);
@@ -185,17 +112,17 @@ describe("providers", () => {
     expect(data.user.email).toBe("ludwig@example.com");
   });
 
-  test("that are not there are not found", async () => {
+  test("that do not exist are not found", async () => {
     for (const name of ["unknown", "ONE", "constructor", "__proto__", "%00"]) {
-      await expectRefused(new Browser().start(name), 404, 4040);
+      await expectRefused(browse().start(name), 404, 4040);
     }
     await expectRefused(clientOf(null).request("POST", "/auth/social/one"), 405, 40500);
   });
 
-  test("get the browser with a cookie that only this server reads, and that no script does", async () => {
-    const { status, headers, location } = await new Browser().start();
+  test("receive the browser with a cookie for this server only, hidden from scripts", async () => {
+    const { status, headers, location } = await browse().start();
     expect([status, headers["cache-control"]]).toEqual([302, "no-store"]);
-    expect(new URL(location).origin).toBe(one.issuer);
+    expect(new URL(location).origin).toBe(providers.one.issuer);
     expect(new URL(location).searchParams.get("redirect_uri")).toBe(REDIRECT_URIS[0]);
     const [cookie, ...rest] = headers["set-cookie"]!;
     expect(rest).toEqual([]);
@@ -204,16 +131,16 @@ describe("providers", () => {
     expect(attributes.filter((part) => part.startsWith("domain="))).toEqual([]);
   });
 
-  test("the cookie goes over HTTPS only where that is how the server is reached", async () => {
-    const { headers } = await new Browser().start();
+  test("the cookie is for HTTPS only where the public URL is HTTPS", async () => {
+    const { headers } = await browse().start();
     expect(headers["set-cookie"]![0]).toMatch(/; *secure/i);
   });
 });
 
-describe("whose account it is", () => {
-  test("a new one, with the verified address, of tier 0", async () => {
+describe("a sign-in opens", () => {
+  test("a new account with the verified address, of tier 0", async () => {
     person("alice", { email: "Alice@Example.com" });
-    const browser = new Browser();
+    const browser = browse();
     const { status, headers, data } = await browser.finish(await browser.signInAt("alice"));
     expect([status, headers["cache-control"]]).toEqual([200, "no-store"]);
     const expected = { email: "alice@example.com", email_verified: true, phone: null, kyc_tier: 0, role: "user" };
@@ -226,7 +153,7 @@ describe("whose account it is", () => {
     await expectRefused(clientOf(data.access_token).request("POST", "/orders", { body: order }), 403, 40300, /tier/);
   });
 
-  test("the same one each time, from any browser, and its sessions say where they come from", async () => {
+  test("the same account each time, from any browser, and its sessions show the provider", async () => {
     person("erin");
     const [first, second] = [await comeIn("erin"), await comeIn("erin")];
     expect(second.user).toEqual(first.user);
@@ -238,7 +165,7 @@ describe("whose account it is", () => {
     expect((await first.client.request("GET", "/me")).code).toBe(0);
   });
 
-  test("the one that has the verified address already: all that was good before stays", async () => {
+  test("the account that has the verified address already, whose sessions and password stay valid", async () => {
     person("bob", { email: "BOB@example.com" });
     const before = await signInWith("bob@example.com");
     const { user, client } = await comeIn("bob");
@@ -251,7 +178,7 @@ describe("whose account it is", () => {
     expect(methods).toEqual(["password", "social:one", "password"]);
   });
 
-  test("who it is goes by the provider's name for it, not by the address", async () => {
+  test("the account of the provider's subject, not of the address", async () => {
     person("heidi");
     const { user } = await comeIn("heidi");
     // The same user now has another address, or an unverified one.
@@ -266,7 +193,7 @@ describe("whose account it is", () => {
     expect(stranger.user.email).toBe("mallory@example.com");
   });
 
-  test("two providers that vouch for one address lead to one account", async () => {
+  test("one account for two providers that verify the same address", async () => {
     person("frank");
     others["f"] = { sub: "f", email: "frank@example.com", email_verified: true };
     const [here, there] = [await comeIn("frank"), await comeIn("f", "other")];
@@ -275,13 +202,13 @@ describe("whose account it is", () => {
     expect(methods).toEqual(["social:other", "social:one"]);
   });
 
-  test("nobody's where the provider doesn't vouch for an address", async () => {
+  test("no account where the provider hasn't verified the address", async () => {
     people["mailless"] = { sub: "mailless" };
     person("unverified", { email_verified: false });
     // The address belongs to another user's account.
     person("carol", { sub: "carol", email_verified: false });
     for (const name of ["unverified", "mailless", "carol"]) {
-      const browser = new Browser();
+      const browser = browse();
       await expectRefused(browser.finish(await browser.signInAt(name)), 403, 40300, /verified/);
     }
     expect((await register(world.server, "unverified@example.com")).status).toBe(201);
@@ -292,7 +219,7 @@ describe("whose account it is", () => {
     expect((await comeIn("carol")).user.email).toBe("carol@example.com");
   });
 
-  test("one that was made here has a password once its owner has set one by mail", async () => {
+  test("an account without a password, until its owner sets one by mail", async () => {
     const email = person("grace");
     const { user, client } = await comeIn("grace");
     for (const password of [PASSWORD, "grace", email, "null"]) {
@@ -313,31 +240,31 @@ describe("whose account it is", () => {
 });
 
 describe("one browser, one attempt", () => {
-  test("the callback needs the cookie of the browser that began", async () => {
+  test("the callback needs the cookie of the browser that started", async () => {
     person("ivan");
-    const attacker = new Browser();
-    const victims = [new Browser(), new Browser()];
+    const attacker = browse();
+    const victims = [browse(), browse()];
     await victims[1]!.start();
     for (const victim of victims) {
       // The attacker signs in with their own account and makes the victim's browser finish.
       const callback = await attacker.signInAt("ivan");
       const answer = await expectRefused(victim.finish(callback), 401, 40100, NOT_BEGUN);
       expect(answer.data).toBeNull();
-      // The attempt spends the state.
+      // The attempt used up the state.
       await expectRefused(attacker.finish(callback), 401, 40100, NOT_BEGUN);
     }
     const callback = await attacker.signInAt("ivan");
     const [name] = [...attacker.cookies.keys()].slice(-1);
     for (const value of ["", "x", "A".repeat(43)]) {
-      const forger = new Browser();
+      const forger = browse();
       forger.cookies.set(name!, value);
       await expectRefused(forger.finish(callback), 401, 40100, NOT_BEGUN);
     }
   });
 
-  test("an attempt is good once, for the provider that it began with", async () => {
+  test("an attempt is valid once, at the provider that it started with", async () => {
     person("judy");
-    const browser = new Browser();
+    const browser = browse();
     const callback = await browser.signInAt("judy");
     expect((await browser.finish(callback)).code).toBe(0);
     await expectRefused(browser.finish(callback), 401, 40100, NOT_BEGUN);
@@ -353,9 +280,9 @@ describe("one browser, one attempt", () => {
     await expectRefused(browser.finish(doubled), 400, 40000);
   });
 
-  test("a code that the provider didn't give, or gave for another attempt, is no sign-in", async () => {
+  test("a code that the provider didn't issue, or issued for another attempt, is rejected", async () => {
     person("kate");
-    const [browser, thief] = [new Browser(), new Browser()];
+    const [browser, thief] = [browse(), browse()];
     const stolen = new URL(await browser.signInAt("kate")).searchParams.get("code")!;
     for (const code of [stolen, "x", ""]) {
       const own = new URL(await thief.signInAt("kate"));
@@ -364,20 +291,19 @@ describe("one browser, one attempt", () => {
     }
   });
 
-  test("two tabs of one browser don't meet", async () => {
-    person("leo");
-    person("mia");
-    const browser = new Browser();
+  test("two tabs of one browser don't interfere", async () => {
+    for (const name of ["leo", "mia"]) person(name);
+    const browser = browse();
     const [first, second] = [await browser.signInAt("leo"), await browser.signInAt("mia")];
     expect(browser.cookies.size).toBe(2);
     expect((await browser.finish(second)).data.user.email).toBe("mia@example.com");
     expect((await browser.finish(first)).data.user.email).toBe("leo@example.com");
   });
 
-  test("who comes for the first time in several tabs at once has one account", async () => {
+  test("a first sign-in in several tabs at once creates one account", async () => {
     for (let round = 0; round < 3; round++) {
       const email = person(`nora-${round}`);
-      const browser = new Browser();
+      const browser = browse();
       const callbacks = [];
       for (let tab = 0; tab < 4; tab++) callbacks.push(await browser.signInAt(`nora-${round}`));
       const answers = await Promise.all(callbacks.map((callback) => browser.finish(callback)));
@@ -387,36 +313,32 @@ describe("one browser, one attempt", () => {
     }
   });
 
-  test("the user's refusal at the provider", async () => {
-    const browser = new Browser();
+  test("a user who declines at the provider is not signed in", async () => {
+    const browser = browse();
     const callback = await browser.signInAt(null);
     expect(new URL(callback).searchParams.get("error")).toBe("access_denied");
     await expectRefused(browser.finish(callback), 401, 40100, /denied/);
     await expectRefused(browser.finish(callback), 401, 40100, NOT_BEGUN);
   });
 
-  test("a provider that can't be reached", async () => {
-    const browser = new Browser();
+  test("an unreachable provider is reported, before the redirect and at the callback", async () => {
+    const browser = browse();
     await expectRefused(browser.start("gone"), 503, 50300, /gone cannot be reached/);
     expect(browser.cookies.size).toBe(0);
-    const down = await TestProvider.start(REDIRECT_URIS, 0, people);
-    const env = { ...environment(), SOCIAL_PROVIDERS: JSON.stringify({ one: { issuer: down.issuer, client_id: down.clientId, client_secret: down.clientSecret } }) }; // biome-ignore format: one line
     person("olga");
-    await alone({ users: 0, env }, async (own) => {
-      const visitor = new Browser(own);
-      const callback = await down.signInAt((await visitor.start()).location, "olga");
-      await down.close();
-      await expectRefused(visitor.finish(callback), 503, 50300, /one cannot be reached/);
-      expectUntold(own);
-    });
+    const visitor = browse();
+    const callback = await visitor.signInAt("olga", "mortal");
+    await providers.mortal.close();
+    await expectRefused(visitor.finish(callback), 503, 50300, /mortal cannot be reached/);
   });
 });
 
-describe("an account whose address was never shown to be its maker's", () => {
+describe("an account with an address that its creator never verified", () => {
+  const wish = { name: "mine", scopes: ["portfolio:read"] };
   const makeThirdParty = async (): Promise<ThirdParty> =>
     ThirdParty.register(world, (await signInWith("developer@example.com")).client);
 
-  test("goes to the owner of the address, without anything that opens it to the squatter", async () => {
+  test("goes to the owner of the address, and nothing opens it to the squatter", async () => {
     const email = person("dave");
     const squatter = await squat(email);
     const verification = await verificationToken(world.server, email);
@@ -441,12 +363,11 @@ describe("an account whose address was never shown to be its maker's", () => {
     expect((await comeIn("dave")).user.id).toBe(user.id);
   });
 
-  test("the squatter can let no third party in, make no token and show no phone", async () => {
+  test("the squatter cannot authorize a third party, create a token or add a phone", async () => {
     person("pia");
     const squatter = await squat("pia@example.com");
     const party = await makeThirdParty();
     await expect(party.consent(squatter.client)).rejects.toThrow(/40300/);
-    const wish = { name: "mine", scopes: ["portfolio:read"] };
     const refused = [
       squatter.client.request("POST", "/me/personal-access-tokens", { body: wish }),
       squatter.client.request("POST", "/me/phone", { body: { phone: "+14155552671" } }),
@@ -457,7 +378,7 @@ describe("an account whose address was never shown to be its maker's", () => {
     expect(await client.all("/me/oauth-grants")).toEqual([]);
   });
 
-  test("goes to its owner by a mailed link as well, without the squatter's tokens", async () => {
+  test("goes to its owner by a mailed link as well, and the squatter's tokens end", async () => {
     const email = "oscar@example.com";
     const squatter = await squat(email);
     // The owner finds the address taken and requests a password reset.
@@ -470,8 +391,7 @@ describe("an account whose address was never shown to be its maker's", () => {
     expect(await client.all("/me/personal-access-tokens")).toEqual([]);
   });
 
-  test("what the squatter makes while it changes hands is dead too", async () => {
-    const wish = { name: "mine", scopes: ["portfolio:read"] };
+  test("tokens that the squatter creates during the takeover are void", async () => {
     for (let round = 0; round < 4; round++) {
       const email = person(`rita-${round}`);
       const squatter = await squat(email);
@@ -488,7 +408,7 @@ describe("an account whose address was never shown to be its maker's", () => {
           last = data.id;
         }
       };
-      const browser = new Browser();
+      const browser = browse();
       const callback = await browser.signInAt(`rita-${round}`);
       const floods = Promise.all([flood(), flood(), flood(), flood(), flood(), flood()]);
       const { code, data } = await browser.finish(callback);
@@ -502,7 +422,7 @@ describe("an account whose address was never shown to be its maker's", () => {
     }
   });
 
-  test("sign-ins of the squatter and a change of its password amid the change of hands open nothing", async () => {
+  test("the squatter's sign-ins and password change during the takeover open nothing", async () => {
     for (let round = 0; round < 4; round++) {
       const email = person(`tess-${round}`);
       const squatter = await squat(email);
@@ -513,7 +433,7 @@ describe("an account whose address was never shown to be its maker's", () => {
       const passwords = [PASSWORD, NEW_PASSWORD];
       const signIns = (): Promise<Answer<SignInJson>>[] =>
         passwords.map((password) => post("/auth/login", { email, password }));
-      const browser = new Browser();
+      const browser = browse();
       const callback = await browser.signInAt(`tess-${round}`);
       const race = [
         ...signIns(),
@@ -534,35 +454,47 @@ describe("an account whose address was never shown to be its maker's", () => {
       expect((await me(data.access_token)).data).toMatchObject({ email, email_verified: true });
     }
   });
+});
 
-  test("after a restart it is still the owner's alone, and a suspended one's is closed", async () => {
+describe("after a restart", () => {
+  let squatter: SignedIn;
+  let owner: UserJson;
+  /** Mailed to the address before its owner came. */
+  let mailed: { readonly verification: string; readonly reset: string };
+  let began: { readonly browser: Browser; readonly callback: string };
+  beforeAll(async () => {
     const email = person("sven");
-    await alone({ users: 0, env: environment() }, async (own) => {
-      const squatter = await squat(email, own);
-      const verification = await verificationToken(own.server, email);
-      await clientOf(null, own).data("POST", "/auth/forgot-password", { email });
-      const reset = await resetToken(own.server, email);
-      const { user } = await comeIn("sven", "one", own);
-      const began = new Browser(own);
-      const callback = await began.signInAt("sven");
+    squatter = await squat(email);
+    await clientOf(null).data("POST", "/auth/forgot-password", { email });
+    const { server } = world;
+    mailed = { verification: await verificationToken(server, email), reset: await resetToken(server, email) };
+    owner = (await comeIn("sven")).user;
+    const browser = browse();
+    began = { browser, callback: await browser.signInAt("sven") };
+    const suspended = person("ursula");
+    await comeIn("ursula");
+    guests.close();
+    expectQuietLog();
+    await restartWith(world, "UPDATE users SET suspended_at = ? WHERE email = ?", Date.now(), suspended);
+  });
 
-      await own.server.stop();
-      own.server = await own.server.restart();
-      // A user who was at the provider during the restart must start again.
-      await expectRefused(began.finish(callback), 401, 40100, NOT_BEGUN);
-      expect((await me(squatter.accessToken, own)).code).toBe(40100);
-      await expectRefused(login(own.server, email), 401, 40100);
-      const visitor = clientOf(null, own);
-      await expectRefused(visitor.request("POST", "/auth/verify-email", { body: { token: verification } }), 400, 40000);
-      const body = { token: reset, password: NEW_PASSWORD };
-      await expectRefused(visitor.request("POST", "/auth/reset-password", { body }), 400, 40000);
-      expect((await comeIn("sven", "one", own)).user).toEqual(user);
+  test("an account is still its owner's, and nothing opens it to the squatter", async () => {
+    expect((await me(squatter.accessToken)).code).toBe(40100);
+    await expectRefused(login(world.server, owner.email), 401, 40100);
+    const visitor = clientOf(null);
+    const verify = { token: mailed.verification };
+    await expectRefused(visitor.request("POST", "/auth/verify-email", { body: verify }), 400, 40000);
+    const body = { token: mailed.reset, password: NEW_PASSWORD };
+    await expectRefused(visitor.request("POST", "/auth/reset-password", { body }), 400, 40000);
+    expect((await comeIn("sven")).user).toEqual(owner);
+  });
 
-      expectUntold(own);
-      await restartWith(own, "UPDATE users SET suspended_at = ? WHERE email = ?", Date.now(), email);
-      const browser = new Browser(own);
-      await expectRefused(browser.finish(await browser.signInAt("sven")), 403, 40300, /suspended/);
-      expectUntold(own);
-    });
+  test("a user who was at the provider during the restart must start again", async () => {
+    await expectRefused(began.browser.finish(began.callback), 401, 40100, NOT_BEGUN);
+  });
+
+  test("a suspended account is closed to a sign-in at the provider", async () => {
+    const browser = browse();
+    await expectRefused(browser.finish(await browser.signInAt("ursula")), 403, 40300, /suspended/);
   });
 });
