@@ -9,7 +9,7 @@ import { type TestAccount, TestProvider } from "../support/oidc-provider.ts";
 import type { World } from "../support/world.ts";
 
 /** The server's public address. In production a TLS proxy stands in front of it. */
-export const PUBLIC_URL = "https://exchange.test";
+const PUBLIC_URL = "https://exchange.test";
 
 const NAMES = ["one", "local", "other", "mortal"] as const;
 export const REDIRECT_URIS = NAMES.map((name) => `${PUBLIC_URL}${API_BASE}/auth/social/${name}/callback`);
@@ -45,7 +45,7 @@ export function environmentOf({ one, other, mortal }: Providers): Record<string,
 }
 
 /** Where browsers go. */
-export interface BrowserPlace {
+interface BrowserPlace {
   readonly world: World;
   readonly providers: Providers;
   readonly guests: Guests;
