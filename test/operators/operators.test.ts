@@ -1,15 +1,16 @@
 /**
- * What operators do to users over the API: lists, suspension, decisions on identity applications. Each with its bad
- * inputs, with two at once, over a kill -9, and with its line in the audit log.
+ * What operators do to users over the API: lists, suspension, decisions on identity applications. Each with invalid
+ * inputs, with two requests at once, over a kill -9, and with its line in the audit log. The tests share one server and
+ * restart it twice: once killed, and once with more users than one read looks at.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAX_NOTE_LENGTH } from "../../server/http/limits.ts";
 import { MAX_USERS_WALKED } from "../../server/operators/limits.ts";
 import { admin } from "../support/admin.ts";
-import { eventually, expectEnded, expectEndsWell, expectQuiet, expectSoundDatabase } from "../support/checks.ts";
+import { eventually, expectEnded, expectEndsWell } from "../support/checks.ts";
 import type { Answer, Client, OrderJson } from "../support/client.ts";
 import { rowsOf, withDatabase } from "../support/data-dir.ts";
-import { freshEmail, Guests, login, messagesTo, PASSWORD, signIn, signUp } from "../support/identity.ts";
+import { freshEmail, Guests, login, messagesTo, PASSWORD, type SignedIn, signIn, signUp } from "../support/identity.ts";
 import { type ApplicationJson, OPERATOR, type OperatorUserJson, operatorOf, userNamed } from "../support/operator.ts";
 import { Socket } from "../support/socket.ts";
 import { BUY, terms } from "../support/terms.ts";
@@ -28,6 +29,7 @@ beforeAll(async () => {
     tier0: { tier: 0 },
     tier1: { tier: 1, password: PASSWORD },
     trader: { password: PASSWORD, deposit: 70 * USDC },
+    returner: {},
     twice: {},
   };
   world = await World.start({ users: 3, named, env: { PUBLIC_URL: "http://exchange.test" }, markets: [2, 2, 2] });
@@ -50,15 +52,8 @@ const auditsOf = (requestId: unknown): object[] =>
   );
 const idOf = async (name: string): Promise<number> => (await userNamed(operator, name)).id;
 
-async function restart(): Promise<void> {
-  operator.close();
-  await world.server.kill();
-  world.server = await world.server.restart();
-  operator = await operatorOf(world.server, "operator", 4);
-}
-
 describe("users", () => {
-  test("a user is shown with all that an operator decides by", async () => {
+  test("a user is shown with all fields that an operator decides by", async () => {
     const market = world.market();
     const trader = world.client("trader");
     await trader.place(terms(market, 0, BUY, 1_000, 20));
@@ -91,7 +86,7 @@ describe("users", () => {
     await trader.data("DELETE", "/orders");
   });
 
-  test("the list goes by cursor, newest first, and by each filter", async () => {
+  test("the list is newest first, by cursor, and takes each filter", async () => {
     const all = await operator.all<OperatorUserJson>("/admin/users", 2);
     expect(all.map(({ id }) => id)).toEqual(all.map((_, i) => all.length - i));
     const emails = async (query: string): Promise<string[]> =>
@@ -106,6 +101,7 @@ describe("users", () => {
     expect(await emails("email=nobody@example.com")).toEqual([]);
     expect(await emails("suspended=true")).toEqual([]);
     expect(await emails("suspended=false&role=user&kyc_tier=2")).toEqual([
+      "returner",
       "trader",
       "twice",
       "user0",
@@ -135,59 +131,14 @@ describe("users", () => {
     ["POST", `/admin/users/${UNKNOWN_ID}/restore`],
     ["POST", `/admin/identity-applications/${UNKNOWN_ID}/approve`],
     ["POST", "/admin/identity-applications/x/refuse"],
-  ])("%s %s names nobody", async (method, path) => {
+  ])("%s %s is 4040", async (method, path) => {
     const answer = await operator.request(method, path, method === "POST" ? { body: {} } : {});
     expect([answer.status, answer.code]).toEqual([404, 4040]);
   });
 });
 
 describe("suspension", () => {
-  test("ends sockets and orders, refuses tokens, is noted, and lasts over a kill -9", async () => {
-    const market = world.market();
-    const id = await idOf("trader");
-    const trader = guests.client(world.server, tokenOf("trader"), 4);
-    const session = await guests.signIn(world.server, "trader@example.com");
-    const placed = await Promise.all([100, 200, 300].map((price) => trader.place(terms(market, 0, BUY, price, 1))));
-    const sockets = await Promise.all(
-      [tokenOf("trader"), session.accessToken].map((each) => Socket.open(world.server, each)),
-    );
-    const answer = await post(`/admin/users/${id}/suspend`, { note: "asked for papers" });
-    expect(answer).toMatchObject({ code: 0, data: { id, suspended_at: expect.any(Number) } });
-    await expectEnded(...sockets);
-    // All of it is durable by now.
-    await restart();
-    for (const token of [tokenOf("trader"), session.accessToken]) {
-      expect(await guests.client(world.server, token).request("GET", "/me")).toMatchObject({ code: 40300 });
-    }
-    expect(await login(world.server, "trader@example.com")).toMatchObject({ code: 40300 });
-    const orders = rowsOf<{ status: number; reason: number }>(
-      world.server.dataDir,
-      `SELECT status, reason FROM orders WHERE id IN (${placed.map((order) => order.id).join()})`,
-    );
-    expect(orders).toEqual(placed.map(() => ({ status: 6, reason: 9 })));
-    expect(await operator.all<OperatorUserJson>("/admin/users?suspended=true")).toMatchObject([
-      { id, balance: { held: 0 } },
-    ]);
-    expect(auditsOf(answer.headers["x-request-id"])).toEqual([
-      {
-        action: "user.suspend",
-        actor: `operator ${await idOf("operator")}`,
-        user_id: id,
-        subject: id,
-        details: '{"note":"asked for papers"}',
-      },
-    ]);
-
-    const restored = await post(`/admin/users/${id}/restore`);
-    expect(restored).toMatchObject({ code: 0, data: { id, suspended_at: null } });
-    await restart();
-    const again = guests.client(world.server, tokenOf("trader"));
-    expect((await again.get<OrderJson>(`/orders/${placed[0]!.id}`)).reason).toBe("operator");
-    await again.place(terms(market, 0, BUY, 100, 1));
-    expect(auditsOf(restored.headers["x-request-id"])).toMatchObject([{ action: "user.restore", user_id: id }]);
-  });
-
-  test("of two at once one counts; what is so already, and oneself, is a conflict", async () => {
+  test("of two requests at once one succeeds; a repeated one is a conflict, and nobody suspends themselves", async () => {
     const id = await idOf("twice");
     const both = await Promise.all([1, 2].map(() => post(`/admin/users/${id}/suspend`)));
     expect(codes(both)).toEqual([0, 40900]);
@@ -199,7 +150,7 @@ describe("suspension", () => {
     const own = await post(`/admin/users/${await idOf("operator")}/suspend`);
     expect(own).toMatchObject({ status: 403, code: 40300, msg: expect.stringMatching(/^the account is your own/) });
     expect((await userNamed(operator, "operator")).suspended_at).toBeNull();
-    // One operator may suspend another, who is one no longer while it lasts.
+    // One operator may suspend another, who is no operator for the duration.
     const other = await operatorOf(world.server, "other");
     const otherId = await idOf("other");
     expect(await post(`/admin/users/${otherId}/suspend`)).toMatchObject({ code: 0 });
@@ -208,7 +159,7 @@ describe("suspension", () => {
     other.close();
   });
 
-  test("suspended and restored at random by two, memory and database agree", async () => {
+  test("memory and database agree after concurrent suspensions and restorations", async () => {
     const id = await idOf("twice");
     for (let round = 0; round < 10; round++) {
       const wishes = Array.from({ length: 4 }, (_, i) => (i % 2 === round % 2 ? "suspend" : "restore"));
@@ -218,6 +169,8 @@ describe("suspension", () => {
       const [row] = rowsOf<{ suspended_at: number | null }>(world.server.dataDir, sql, id);
       expect((await userNamed(operator, "twice")).suspended_at).toBe(row!.suspended_at);
     }
+    // Another test lists the suspended users.
+    if ((await userNamed(operator, "twice")).suspended_at !== null) await post(`/admin/users/${id}/restore`);
   });
 
   test.each([
@@ -234,9 +187,70 @@ describe("suspension", () => {
     }
     expect((await userNamed(operator, "tier1")).suspended_at).toBeNull();
   });
+});
 
-  test("while a user trades, it leaves no order behind", async () => {
-    const market: TestMarket = world.market();
+const apply = (client: Client): Promise<ApplicationJson> => client.data("POST", "/me/identity", PASSPORT);
+
+describe("identity applications", () => {
+  test("are listed newest first while they wait, by cursor", async () => {
+    const people = await Promise.all(
+      [1, 2, 3].map(async (n) => guests.keep(await signUp(world.server, freshEmail(), 1, `+1415555268${n}`))),
+    );
+    const ids: number[] = [];
+    for (const { client } of people) ids.push((await apply(client)).id);
+    const pending = await operator.all<ApplicationJson>("/admin/identity-applications?status=pending", 1);
+    expect(pending.map(({ id }) => id)).toEqual(ids.toReversed());
+    for (const id of ids) expect(await post(`/admin/identity-applications/${id}/refuse`)).toMatchObject({ code: 0 });
+    expect(await operator.all("/admin/identity-applications")).toEqual([]);
+  });
+
+  test("an operator's own application is for another operator to decide", async () => {
+    const { client, user } = await signIn(world.server, "tier1@example.com");
+    const { id } = await apply(client);
+    expect(await admin(world.server.dataDir, "operator", "grant", "tier1@example.com")).toMatchObject({ code: 0 });
+    const own = await post(`/admin/identity-applications/${id}/approve`, {}, client);
+    expect([own.status, own.code]).toEqual([403, 40300]);
+    expect(await post(`/admin/identity-applications/${id}/approve`)).toMatchObject({
+      code: 0,
+      data: { user_id: user.id },
+    });
+    client.close();
+  });
+});
+
+describe("over a kill -9", () => {
+  let market: TestMarket;
+  let requestIds: Record<"suspend" | "restore" | "refuse", unknown>;
+  const orderAt = (client: Client, price: number): Promise<OrderJson> => client.place(terms(market, 0, BUY, price, 1));
+
+  let orders: OrderJson[];
+  let tokens: string[];
+  /** A user with orders and sockets is suspended. */
+  async function suspendTrader(): Promise<void> {
+    const id = await idOf("trader");
+    const trader = guests.client(world.server, tokenOf("trader"), 4);
+    const session = await guests.signIn(world.server, "trader@example.com");
+    tokens = [tokenOf("trader"), session.accessToken];
+    orders = await Promise.all([100, 200, 300].map((price) => orderAt(trader, price)));
+    const sockets = await Promise.all(tokens.map((token) => Socket.open(world.server, token)));
+    const answer = await post(`/admin/users/${id}/suspend`, { note: "asked for papers" });
+    expect(answer).toMatchObject({ code: 0, data: { id, suspended_at: expect.any(Number) } });
+    requestIds.suspend = answer.headers["x-request-id"];
+    await expectEnded(...sockets);
+  }
+
+  let returnersOrder: OrderJson;
+  async function suspendAndRestore(): Promise<void> {
+    const id = await idOf("returner");
+    returnersOrder = await orderAt(guests.client(world.server, tokenOf("returner")), 100);
+    expect(await post(`/admin/users/${id}/suspend`)).toMatchObject({ code: 0 });
+    const restored = await post(`/admin/users/${id}/restore`);
+    expect(restored).toMatchObject({ code: 0, data: { id, suspended_at: null } });
+    requestIds.restore = restored.headers["x-request-id"];
+  }
+
+  /** A user is suspended whose placements are in flight. */
+  async function suspendBusyTrader(): Promise<void> {
     const id = await idOf("user0");
     const trader = guests.client(world.server, tokenOf("user0"), 6);
     let going = true;
@@ -252,112 +266,149 @@ describe("suspension", () => {
     await Promise.all(loops);
     going = false;
     expect((await userNamed(operator, "user0")).balance.held).toBe(0);
-    await restart();
-    expect((await userNamed(operator, "user0")).balance.held).toBe(0);
-  });
-});
+  }
 
-describe("identity applications", () => {
-  const apply = (client: Client): Promise<ApplicationJson> => client.data("POST", "/me/identity", PASSPORT);
-
-  test("are listed with what they say, decided once, and told to the user with the note", async () => {
-    const email = freshEmail();
-    const person = guests.keep(await signUp(world.server, email, 1));
+  const expectMail = (email: string, subject: string): Promise<void> =>
+    eventually(async () => expect(messagesTo(world.server, email).join()).toContain(`Subject: ${subject}`));
+  let applicants: SignedIn[];
+  let refused: ApplicationJson;
+  /** Each applicant's pending application. */
+  let applications: ApplicationJson[];
+  async function refuseAndApplyAgain(): Promise<void> {
+    const [person] = applicants as [SignedIn];
+    const { email } = person.user;
     const { id } = await apply(person.client);
     const listed = await operator.all<ApplicationJson>(`/admin/identity-applications?email=${email.toUpperCase()}`);
     const waiting = {
-      ...PASSPORT,
-      id,
-      user_id: person.user.id,
-      email,
-      status: "pending",
-      note: null,
-      decided_at: null,
+      ...{ ...PASSPORT, id, user_id: person.user.id, email },
+      ...{ status: "pending", note: null, decided_at: null },
     };
     expect(listed).toEqual([{ ...waiting, created_at: expect.any(Number) }]);
-    const refused = await post(`/admin/identity-applications/${id}/refuse`, { note: "the copy can't be read" });
-    expect(refused).toMatchObject({ code: 0, data: { id, status: "refused", note: "the copy can't be read" } });
-    expect(await person.client.get("/me/identity")).toMatchObject({
-      status: "refused",
-      note: "the copy can't be read",
-    });
-    const expectMail = (subject: string): Promise<void> =>
-      eventually(async () => expect(messagesTo(world.server, email).join()).toContain(`Subject: ${subject}`));
-    // A message that is still on its way goes with the process.
-    await expectMail("We could not verify your identity");
-    const second = await apply(person.client);
-    // The first is decided for good.
+    const decision = { status: "refused", note: "the copy can't be read" };
+    const answer = await post(`/admin/identity-applications/${id}/refuse`, { note: decision.note });
+    expect(answer).toMatchObject({ code: 0, data: { id, ...decision } });
+    refused = answer.data as ApplicationJson;
+    requestIds.refuse = answer.headers["x-request-id"];
+    expect(await person.client.get("/me/identity")).toMatchObject(decision);
+    // The kill would take a message that the server has not sent yet.
+    await expectMail(email, "We could not verify your identity");
+    applications = await Promise.all(applicants.map(({ client }) => apply(client)));
+    // The decision on the first application is final.
     expect(await post(`/admin/identity-applications/${id}/approve`)).toMatchObject({ status: 409, code: 40900 });
-    await restart();
-    const approved = await Promise.all(
-      (["approve", "approve", "refuse"] as const).map((name) =>
-        post(`/admin/identity-applications/${second.id}/${name}`),
-      ),
+  }
+
+  /** Three operators' decisions on one application at once: one succeeds. */
+  async function decideOnce(applicant: SignedIn, { id }: ApplicationJson): Promise<"approved" | "refused"> {
+    const answers = await Promise.all(
+      (["approve", "approve", "refuse"] as const).map((name) => post(`/admin/identity-applications/${id}/${name}`)),
     );
-    expect(codes(approved)).toEqual([0, 40900, 40900]);
-    const isApproved = approved[2]!.code !== 0;
-    if (isApproved) await expectMail("Your identity is verified");
-    await restart();
-    const user = await operator.get<OperatorUserJson>(`/admin/users/${person.user.id}`);
-    expect(user.kyc_tier).toBe(isApproved ? 2 : 1);
-    const status = isApproved ? "approved" : "refused";
-    const found = await operator.all<ApplicationJson>(`/admin/identity-applications?status=${status}&email=${email}`);
-    expect(found[0]).toMatchObject({ id: second.id, status, note: null });
-    expect(auditsOf(refused.headers["x-request-id"])).toMatchObject([
-      { action: "identity.refuse", user_id: person.user.id, subject: id },
+    expect(codes(answers)).toEqual([0, 40900, 40900]);
+    if (answers[2]!.code === 0) return "refused";
+    await expectMail(applicant.user.email, "Your identity is verified");
+    return "approved";
+  }
+
+  async function expectDecided({ user }: SignedIn, { id }: ApplicationJson, status: string): Promise<void> {
+    expect((await operator.get<OperatorUserJson>(`/admin/users/${user.id}`)).kyc_tier).toBe(
+      status === "approved" ? 2 : 1,
+    );
+    const query = `status=${status}&email=${user.email}`;
+    const [found] = await operator.all<ApplicationJson>(`/admin/identity-applications?${query}`);
+    expect(found).toMatchObject({ id, status, note: null });
+  }
+
+  let decidedBefore: "approved" | "refused";
+  beforeAll(async () => {
+    market = world.market();
+    requestIds = { suspend: null, restore: null, refuse: null };
+    await suspendTrader();
+    await suspendAndRestore();
+    await suspendBusyTrader();
+    applicants = [
+      guests.keep(await signUp(world.server, freshEmail(), 1)),
+      guests.keep(await signUp(world.server, freshEmail(), 1)),
+    ];
+    await refuseAndApplyAgain();
+    decidedBefore = await decideOnce(applicants[1]!, applications[1]!);
+    // All of it is durable by now.
+    operator.close();
+    await world.server.kill();
+    world.server = await world.server.restart();
+    operator = await operatorOf(world.server, "operator", 4);
+  });
+
+  test("a suspension ends sockets and orders, rejects tokens, is in the audit log, and lasts", async () => {
+    const id = await idOf("trader");
+    for (const token of tokens) {
+      expect(await guests.client(world.server, token).request("GET", "/me")).toMatchObject({ code: 40300 });
+    }
+    expect(await login(world.server, "trader@example.com")).toMatchObject({ code: 40300 });
+    const rows = rowsOf<{ status: number; reason: number }>(
+      world.server.dataDir,
+      `SELECT status, reason FROM orders WHERE id IN (${orders.map((order) => order.id).join()})`,
+    );
+    expect(rows).toEqual(orders.map(() => ({ status: 6, reason: 9 })));
+    expect(await operator.all<OperatorUserJson>("/admin/users?suspended=true")).toMatchObject([
+      { id: await idOf("user0"), balance: { held: 0 } },
+      { id, balance: { held: 0 } },
     ]);
+    expect(auditsOf(requestIds.suspend)).toEqual([
+      {
+        action: "user.suspend",
+        actor: `operator ${await idOf("operator")}`,
+        user_id: id,
+        subject: id,
+        details: '{"note":"asked for papers"}',
+      },
+    ]);
+    expect(await post(`/admin/users/${id}/restore`)).toMatchObject({ code: 0, data: { id, suspended_at: null } });
+    await orderAt(guests.client(world.server, tokenOf("trader")), 100);
   });
 
-  test("wait newest first among many that are decided, and go by cursor", async () => {
-    const people = await Promise.all(
-      [1, 2, 3].map(async (n) => guests.keep(await signUp(world.server, freshEmail(), 1, `+1415555268${n}`))),
-    );
-    const ids: number[] = [];
-    for (const { client } of people) ids.push((await apply(client)).id);
-    const pending = await operator.all<ApplicationJson>("/admin/identity-applications?status=pending", 1);
-    expect(pending.map(({ id }) => id)).toEqual(ids.toReversed());
-    for (const id of ids) expect(await post(`/admin/identity-applications/${id}/refuse`)).toMatchObject({ code: 0 });
-    expect(await operator.all("/admin/identity-applications")).toEqual([]);
+  test("a restored user trades, without the orders from before", async () => {
+    const client = guests.client(world.server, tokenOf("returner"));
+    expect((await client.get<OrderJson>(`/orders/${returnersOrder.id}`)).reason).toBe("operator");
+    await orderAt(client, 100);
+    const id = await idOf("returner");
+    expect(auditsOf(requestIds.restore)).toMatchObject([{ action: "user.restore", user_id: id }]);
   });
 
-  test("an operator's own is another's to decide", async () => {
-    const { client, user } = await signIn(world.server, "tier1@example.com");
-    const { id } = await apply(client);
-    expect(await admin(world.server.dataDir, "operator", "grant", "tier1@example.com")).toMatchObject({ code: 0 });
-    const own = await post(`/admin/identity-applications/${id}/approve`, {}, client);
-    expect([own.status, own.code]).toEqual([403, 40300]);
-    expect(await post(`/admin/identity-applications/${id}/approve`)).toMatchObject({
-      code: 0,
-      data: { user_id: user.id },
-    });
-    client.close();
+  test("the suspension of a user with placements in flight leaves no order behind", async () => {
+    expect((await userNamed(operator, "user0")).balance.held).toBe(0);
+  });
+
+  test("an identity application is decided once, and the user reads the decision with its note", async () => {
+    const [person, other] = applicants as [SignedIn, SignedIn];
+    await expectDecided(other, applications[1]!, decidedBefore);
+    await expectDecided(person, applications[0]!, await decideOnce(person, applications[0]!));
+    expect(auditsOf(requestIds.refuse)).toMatchObject([
+      { action: "identity.refuse", user_id: person.user.id, subject: refused.id },
+    ]);
   });
 });
 
-test("a filter that fits little looks at so many users, and says where to go on", async () => {
-  const lonely = await World.start({
-    users: 0,
-    named: { operator: OPERATOR },
-    env: { PUBLIC_URL: "http://exchange.test" },
-  });
-  await lonely.server.stop();
+test("a rare filter value takes several reads, each of which names the cursor to go on from", async () => {
+  const before = {
+    operators: await operator.all<OperatorUserJson>("/admin/users?role=operator"),
+    tier0: await operator.all<OperatorUserJson>("/admin/users?kyc_tier=0"),
+  };
+  operator.close();
+  await world.server.stop();
   const count = 2 * MAX_USERS_WALKED + 5;
-  withDatabase(lonely.server.dataDir, (db) => {
-    const numbers = `WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i <= ${count})`;
-    // Verified, or they would be deleted; no older than the operator, since times rise with ids.
-    const time = db.prepare("SELECT created_at FROM users WHERE id = 1").pluck().get();
+  withDatabase(world.server.dataDir, (db) => {
+    const from = 1 + (db.prepare("SELECT max(id) FROM users").pluck().get() as number);
+    const numbers = `WITH RECURSIVE n (i) AS (SELECT ${from} UNION ALL SELECT i + 1 FROM n WHERE i < ${from + count - 1})`;
+    // The server deletes unverified users. Times rise with ids.
+    const time = db.prepare("SELECT max(created_at) FROM users").pluck().get();
     db.exec(`INSERT INTO users (id, email, role, kyc_tier, created_at, email_verified_at)
       ${numbers} SELECT i, 'person-' || i || '@example.com', 'user', 0, ${time}, ${time} FROM n;
       INSERT INTO accounts ${numbers} SELECT i, 0, 0, 0 FROM n;`);
   });
-  lonely.server = await lonely.server.restart();
-  const client = await operatorOf(lonely.server);
-  const first = await client.get<{ items: object[]; next_cursor: string }>("/admin/users?role=operator");
+  world.server = await world.server.restart();
+  operator = await operatorOf(world.server);
+  const first = await operator.get<{ items: object[]; next_cursor: string }>("/admin/users?role=operator");
   expect(first).toEqual({ items: [], next_cursor: expect.any(String) });
-  expect(await client.all<OperatorUserJson>("/admin/users?role=operator")).toMatchObject([{ id: 1 }]);
-  expect((await client.all("/admin/users?kyc_tier=0")).length).toBe(count);
-  client.close();
-  expectQuiet(lonely.server);
-  await lonely.server.stop();
-  expectSoundDatabase(lonely.server.dataDir);
+  expect(await operator.all<OperatorUserJson>("/admin/users?role=operator")).toEqual(before.operators);
+  expect(before.operators.at(-1)).toMatchObject({ id: 1 });
+  expect((await operator.all("/admin/users?kyc_tier=0")).length).toBe(before.tier0.length + count);
 });
