@@ -5,7 +5,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import { API_BASE, askOnce } from "../support/client.ts";
 import { PASSWORD } from "../support/identity.ts";
@@ -17,13 +17,14 @@ import {
   redemption,
 } from "../support/third-party.ts";
 import { World } from "../support/world.ts";
-import { describeInBrowser } from "./support/page.ts";
+import { NO_BROWSER, useBrowser } from "./support/page.ts";
 import { expectLoaded, fillInSignIn, signInTo } from "./support/user-actions.ts";
 
 const NAME = "Portfolio Viewer";
 const SCOPE = "orders:write portfolio:read";
 
-describeInBrowser("a third-party app", (openPage) => {
+describe.skipIf(NO_BROWSER)("a third-party app", () => {
+  const openPage = useBrowser();
   let world: World;
   let app: Server;
   /** The app's redirect URI. */

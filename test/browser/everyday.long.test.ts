@@ -5,19 +5,20 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import type { Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Client } from "../support/client.ts";
 import { PASSWORD } from "../support/identity.ts";
 import { BUY, SELL, terms } from "../support/terms.ts";
 import { type TestMarket, World } from "../support/world.ts";
-import { describeInBrowser, type OpenPage } from "./support/page.ts";
+import { NO_BROWSER, type OpenPage, useBrowser } from "./support/page.ts";
 import { expectLoaded, levelsOf, PATIENTLY, signInTo, ticketOf } from "./support/user-actions.ts";
 
 /** More tab stops than the page has. */
 const MAX_TABS = 100;
 
-describeInBrowser("a trader's page", (openPage) => {
+describe.skipIf(NO_BROWSER)("a trader's page", () => {
+  const openPage = useBrowser();
   let world: World;
   let maker: Client;
   let market: TestMarket;
@@ -83,7 +84,7 @@ describeInBrowser("a trader's page", (openPage) => {
   });
 
   test("stays signed in after a reload, until one of the tabs signs out", async () => {
-    // The stream may close before the banner-out completes, and then tries to renew the token.
+    // The stream may close before the sign-out completes, and then tries to renew the token.
     const page = await openMarket({ possible: [/ 40[01] .*auth\/refresh/] });
     await page.reload();
     await ticketOf(page).getByRole("button", { name: "Buy Outcome 0" }).waitFor();

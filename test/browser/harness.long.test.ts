@@ -1,11 +1,11 @@
 /** The browser harness of the other tests: it runs, and it reports every error in a page. */
 import { readFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import { World } from "../support/world.ts";
 import { expectAccessible } from "./support/accessibility.ts";
 import { findBrowser } from "./support/browser.ts";
-import { describeInBrowser, PHONE, screenshotOnPhone } from "./support/page.ts";
+import { NO_BROWSER, PHONE, screenshotOnPhone, useBrowser } from "./support/page.ts";
 
 const html = (body: string, head = ""): string =>
   `data:text/html,${encodeURIComponent(`<!doctype html><html lang="en"><title>t</title>${head}<main><h1>t</h1>${body}</main>`)}`;
@@ -23,7 +23,8 @@ test("CHROMIUM_PATH selects the browser if it exists", () => {
   expect(findBrowser()).toBe(usual);
 });
 
-describeInBrowser("a page opened by a test", (openPage) => {
+describe.skipIf(NO_BROWSER)("a page opened by a test", () => {
+  const openPage = useBrowser();
   let world: World;
   beforeAll(async () => {
     world = await World.start({ users: 0, markets: [] });

@@ -3,7 +3,7 @@
  * validated as typed, and at the desk the second operator sees the account's audit trail.
  */
 import type { Page, Route } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Client } from "../support/client.ts";
 import { PASSWORD } from "../support/identity.ts";
@@ -11,10 +11,11 @@ import { OPERATORS } from "../support/markets.ts";
 import { ADDRESS } from "../support/money.ts";
 import { operatorOf, userNamed } from "../support/operator.ts";
 import { USDC, World } from "../support/world.ts";
-import { describeInBrowser } from "./support/page.ts";
+import { NO_BROWSER, useBrowser } from "./support/page.ts";
 import { PATIENTLY, signInTo } from "./support/user-actions.ts";
 
-describeInBrowser("money on the page", (openPage) => {
+describe.skipIf(NO_BROWSER)("money on the page", () => {
+  const openPage = useBrowser();
   let world: World;
   let trader: Client;
   beforeAll(async () => {
@@ -66,7 +67,7 @@ describeInBrowser("money on the page", (openPage) => {
     await expect.poll(async () => (await trader.balance()).held, PATIENTLY).toBe(25 * USDC);
   });
 
-  test("so is a split", async () => {
+  test("a split whose response is lost is retried, and takes effect once", async () => {
     const page = await openPage({ baseURL: world.server.root, ...lost });
     await signInTo(page, "/portfolio?show=sets", "trader@example.com");
     const keys = await loseFirstResponse(page, "/wallet/split");

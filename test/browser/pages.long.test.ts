@@ -1,10 +1,10 @@
 /** Every page, as a visitor, a trader and an operator see it: on desktop and phone, in light and dark mode. */
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PAGE_PATHS, type PagePath } from "../../server/web/paths.ts";
 import { expectEndsWell } from "../support/checks.ts";
 import { expectAccessible } from "./support/accessibility.ts";
-import { describeInBrowser, screenshotOnPhone } from "./support/page.ts";
+import { NO_BROWSER, screenshotOnPhone, useBrowser } from "./support/page.ts";
 import { EVENT, type Scene, setScene } from "./support/scene.ts";
 import { expectLoaded, signInTo } from "./support/user-actions.ts";
 
@@ -61,7 +61,8 @@ const OPERATOR_PAGES: Addresses = {
   "/desk/:section": SECTIONS.map((name) => `/desk/${name}`),
 };
 
-describeInBrowser("every page", (openPage) => {
+describe.skipIf(NO_BROWSER)("every page", () => {
+  const openPage = useBrowser();
   let scene: Scene;
   beforeAll(async () => {
     scene = await setScene();

@@ -3,14 +3,14 @@
  * and are removed; the desk is closed to operators without one, and two operators reset a lost second factor.
  */
 import type { CDPSession, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import { Guests, PASSWORD } from "../support/identity.ts";
 import { OPERATORS } from "../support/markets.ts";
 import { AuthenticatorApp, addApp } from "../support/second-factor.ts";
 import { World } from "../support/world.ts";
 import { expectAccessible } from "./support/accessibility.ts";
-import { describeInBrowser, screenshotOnPhone } from "./support/page.ts";
+import { NO_BROWSER, screenshotOnPhone, useBrowser } from "./support/page.ts";
 import { expectLoaded, fillInSignIn, PATIENTLY, signInTo } from "./support/user-actions.ts";
 
 const SECURITY = "/account/security";
@@ -20,7 +20,8 @@ const WRONG_CODE = / 401 .*second-factor/;
 /** The socket of an ending session may close before the sign-out completes, and then tries to renew the token. */
 const possible = [/ 40[01] .*auth\/refresh/];
 
-describeInBrowser("second factors", (openPage) => {
+describe.skipIf(NO_BROWSER)("second factors", () => {
+  const openPage = useBrowser();
   let world: World;
   /** Passkeys require a host name. */
   let baseURL: string;

@@ -6,13 +6,13 @@
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import { API_BASE } from "../support/client.ts";
 import { PASSWORD } from "../support/identity.ts";
 import { type TestAccount, TestProvider } from "../support/oidc-provider.ts";
 import { World } from "../support/world.ts";
-import { describeInBrowser } from "./support/page.ts";
+import { NO_BROWSER, useBrowser } from "./support/page.ts";
 
 const STUB = "<!doctype html><title>stub</title>";
 
@@ -45,7 +45,8 @@ function proxyTo(serverPort: () => number, proxied: Proxied[]): Server {
   });
 }
 
-describeInBrowser("the session's cookie in a browser", (openPage) => {
+describe.skipIf(NO_BROWSER)("the session's cookie in a browser", () => {
+  const openPage = useBrowser();
   const testAccounts: Record<string, TestAccount> = {
     ada: { sub: "ada", email: "ada@example.com", email_verified: true },
   };

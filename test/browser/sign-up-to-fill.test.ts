@@ -3,12 +3,12 @@
  * text messages. Checks the ticket's order summary against integer arithmetic.
  */
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectBalanced, expectEndsWell } from "../support/checks.ts";
 import { freshEmail, messagesTo, PASSWORD, phoneCode, register, verificationToken } from "../support/identity.ts";
 import { OPERATOR } from "../support/operator.ts";
 import { World } from "../support/world.ts";
-import { describeInBrowser, type OpenPage } from "./support/page.ts";
+import { NO_BROWSER, type OpenPage, useBrowser } from "./support/page.ts";
 import {
   fillInSignIn,
   fillInTicket,
@@ -22,7 +22,8 @@ import {
 /** Set in the page's window; a reload would clear it. */
 const MARK = "untouched";
 
-describeInBrowser("two users", (openPage) => {
+describe.skipIf(NO_BROWSER)("two users", () => {
+  const openPage = useBrowser();
   let world: World;
   beforeAll(async () => {
     world = await World.start({ users: 0, named: { operator: OPERATOR }, markets: [2] });

@@ -1,11 +1,11 @@
 /** Bytes transferredBytes by the first load, and the time until a user can trade, in a browser without a cache. */
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import { PASSWORD } from "../support/identity.ts";
 import { BUY, SELL, terms } from "../support/terms.ts";
 import { World } from "../support/world.ts";
-import { describeInBrowser } from "./support/page.ts";
+import { NO_BROWSER, useBrowser } from "./support/page.ts";
 import { expectLoaded, signInTo } from "./support/user-actions.ts";
 
 const MAX_BYTES = 250_000;
@@ -23,7 +23,8 @@ const WATCH = `(() => {
   look();
 })()`;
 
-describeInBrowser("the page's speed", (openPage) => {
+describe.skipIf(NO_BROWSER)("the page's speed", () => {
+  const openPage = useBrowser();
   let world: World;
   beforeAll(async () => {
     world = await World.start({ users: 1, named: { trader: { password: PASSWORD } }, markets: [2, 3, 2, 4, 2] });

@@ -5,12 +5,12 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import { API_BASE } from "../support/client.ts";
 import { PASSWORD } from "../support/identity.ts";
 import { World } from "../support/world.ts";
-import { describeInBrowser } from "./support/page.ts";
+import { NO_BROWSER, useBrowser } from "./support/page.ts";
 import { expectLoaded, levelsOf, PATIENTLY, signInTo } from "./support/user-actions.ts";
 
 /** Places an order as README.md shows it; prints the status and code of the response. */
@@ -21,7 +21,8 @@ const answer = await fetch(BASE + "/orders", { method: "POST", headers, body: OR
 console.log(answer.status, (await answer.json()).code);
 `;
 
-describeInBrowser("a token created on the page", (openPage) => {
+describe.skipIf(NO_BROWSER)("a token created on the page", () => {
+  const openPage = useBrowser();
   let world: World;
   beforeAll(async () => {
     world = await World.start({ users: 0, named: { trader: { password: PASSWORD, scopes: [] } } });

@@ -5,7 +5,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, onTestFinished } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../support/server.ts";
 import { findBrowser, launch } from "./browser.ts";
 
@@ -35,18 +35,18 @@ interface PageOptions {
 /** Opens a page for the running test, and closes it after the test. */
 export type OpenPage = (options?: PageOptions) => Promise<Page>;
 
-/** As `describe`, with a browser. Without one, skips the tests and logs a line. */
-export function describeInBrowser(name: string, tests: (openPage: OpenPage) => void): void {
-  const isMissing = findBrowser() === null;
-  if (isMissing) console.log(`skipped without Chromium: ${name}`);
-  describe.skipIf(isMissing)(name, () => {
-    let browser: Browser;
-    beforeAll(async () => {
-      browser = await launch();
-    });
-    afterAll(() => browser?.close());
-    tests((options) => open(browser, options));
+/** True if no Chromium is installed: the tests that need one are skipped. */
+export const NO_BROWSER = findBrowser() === null;
+
+/** Launches a browser for the tests of the surrounding `describe.skipIf(NO_BROWSER)`. */
+export function useBrowser(): OpenPage {
+  if (NO_BROWSER) console.log("tests in a browser are skipped: there is no Chromium");
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launch();
   });
+  afterAll(() => browser?.close());
+  return (options) => open(browser, options);
 }
 
 async function open(
