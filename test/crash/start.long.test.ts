@@ -1,17 +1,12 @@
 /**
- * Starting: what is wrong in the environment is refused with a line that names it, a folder has one server, a seed is
- * taken once, markets come back as they were, and long lists of orders come back whole.
+ * The start: a wrong environment stops it with a line that names the cause, a folder has one server, a seed is loaded once,
+ * and markets, sequences and thousands of orders are restored.
  */
 
-import { execFileSync, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { get as getPlainly } from "node:http";
-import { Agent, get, request } from "node:https";
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { WebSocket } from "ws";
 import { openSqlite } from "../../engine/util/sqlite.ts";
 import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import { Client, type MarketJson, type OrderJson } from "../support/client.ts";
@@ -34,7 +29,7 @@ async function start(options: Parameters<typeof TestServer.start>[0]): Promise<T
   return server;
 }
 
-describe("what is wrong in the environment stops the start with one line that names it", () => {
+describe("a wrong environment variable stops the start with one line that names it", () => {
   test.for(["DATA_DIR", "SEED_FILE", "HOST", "PORT", "TLS_KEY"])("%s", async (name) => {
     const folder = temporaryFolder();
     const other = createServer();
@@ -52,80 +47,7 @@ describe("what is wrong in the environment stops the start with one line that na
   });
 });
 
-test.skipIf(spawnSync("openssl", ["version"]).status !== 0)("with a certificate it speaks HTTPS and WSS", async () => {
-  const folder = temporaryFolder();
-  const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
-  const certify = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
-  const make = (keyFile: string, certFile: string): void => {
-    const files = ["-keyout", keyFile, "-out", certFile];
-    execFileSync("openssl", [...certify, "-subj", "/CN=localhost", ...files], { stdio: "ignore" });
-  };
-  make(key, cert);
-  const seed = seedOf({ users: 0, named: { owner: { password: PASSWORD } } });
-  const server = await start({ seed, env: { TLS_CERT: cert, TLS_KEY: key } });
-  const ca = readFileSync(cert);
-  const options = { host: "127.0.0.1", port: server.port, ca, servername: "localhost" };
-  const status = await new Promise((resolve, reject) => {
-    get({ ...options, path: "/api/v1/time", agent: false }, (response) => {
-      response.resume().on("end", () => resolve(response.statusCode));
-    }).on("error", reject);
-  });
-  expect(status).toBe(200);
-  const headers = { "Content-Type": "application/json", Origin: `https://127.0.0.1:${server.port}` };
-  const login = { ...options, path: "/api/v1/auth/login", method: "POST", agent: false, headers } as const;
-  const cookies = await new Promise((resolve, reject) => {
-    const asked = request(login, (response) => resolve(response.resume().headers["set-cookie"]));
-    asked.on("error", reject).end(JSON.stringify({ email: "owner@example.com", password: PASSWORD, cookie: true }));
-  });
-  expect(cookies).toEqual([expect.stringMatching(/^__Host-session=pm_ref_.*; Secure; SameSite=Strict$/)]);
-  // The certificate is looked at: a client that doesn't know it gets nothing, nor one that speaks no TLS.
-  const { ca: _, ...trustingNobody } = options;
-  const unknown = get({ ...trustingNobody, path: "/api/v1/time", agent: false });
-  await expect(once(unknown, "response")).rejects.toMatchObject({ code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
-  const plain = getPlainly({ host: "127.0.0.1", port: server.port, path: "/api/v1/time", agent: false });
-  await expect(once(plain, "response")).rejects.toMatchObject({ code: expect.stringMatching(/^(ECONNRESET|HPE_)/) });
-  // An order over HTTPS, and what becomes of it over WSS.
-  const token = tokenOf("owner");
-  const url = `wss://127.0.0.1:${server.port}/api/v1/ws?token=${token}`;
-  const socket = new WebSocket(url, { agent: new Agent({ ca, servername: "localhost" }) });
-  const updated = new Promise<{ data: OrderJson }>((resolve) => {
-    socket.on("message", (data) => {
-      const frame = JSON.parse(String(data)) as { event?: string; data: OrderJson };
-      if (frame.event === "order.updated") resolve(frame);
-    });
-  });
-  await once(socket, "open");
-  const bearer = { "Content-Type": "application/json", Authorization: `Bearer ${token}` };
-  const placed = await new Promise<{ data: OrderJson }>((resolve, reject) => {
-    const path = "/api/v1/orders";
-    const asked = request({ ...options, path, method: "POST", agent: false, headers: bearer }, (response) => {
-      let text = "";
-      response.on("data", (chunk) => {
-        text += chunk;
-      });
-      response.on("end", () => resolve(JSON.parse(text)));
-    });
-    asked.on("error", reject).end(JSON.stringify({ market_id: 1, outcome_id: 1, side: 1, price: 100, quantity: 1 }));
-  });
-  expect((await updated).data).toMatchObject({ id: placed.data.id, status: "open" });
-  await server.stop();
-  expect(socket.readyState).not.toBe(WebSocket.OPEN);
-  const [otherKey, otherCert] = [join(folder, "other-key.pem"), join(folder, "other-cert.pem")];
-  make(otherKey, otherCert);
-  for (const [TLS_CERT, TLS_KEY, line] of [
-    [key, key, /^cannot start: TLS_CERT, TLS_KEY: .*\n$/],
-    [cert, cert, /^cannot start: TLS_CERT, TLS_KEY: .*\n$/],
-    [cert, otherKey, /^cannot start: TLS_CERT, TLS_KEY: .*\n$/],
-    [join(folder, "none.pem"), key, /^cannot start: TLS_CERT: cannot read ".*none\.pem" \(ENOENT\)\n$/],
-    [cert, join(folder, "none.pem"), /^cannot start: TLS_KEY: cannot read ".*none\.pem" \(ENOENT\)\n$/],
-    [cert, "", /^cannot start: TLS_CERT and TLS_KEY go together: set both\n$/],
-  ] as const) {
-    const { code, errors } = await TestServer.refuse({ env: { TLS_CERT, TLS_KEY } });
-    expect([TLS_CERT, TLS_KEY, code, errors]).toEqual([TLS_CERT, TLS_KEY, 1, expect.stringMatching(line)]);
-  }
-});
-
-test("killed again and again while it takes its seed, it has taken it once in the end", async () => {
+test("a seed is loaded once, even if the server is killed repeatedly while it loads", async () => {
   const seed = seedOf({ users: 700, markets: Array(300).fill(3) });
   const dataDir = temporaryFolder();
   const random = Random.printed("kill -9 during the start");
@@ -154,7 +76,7 @@ test("SIGTERM during the start ends it with exit code 0", async () => {
   expect(starting.log.some(({ level }) => level >= 50)).toBe(false);
 });
 
-test("a second server on the same folder refuses, the first goes on; after a kill -9 the folder is free", async () => {
+test("a second server on the same folder refuses to start, the first continues; after a kill -9 the folder is free", async () => {
   const first = await start({ seed: seedOf({ users: 1 }) });
   const { code, errors } = await TestServer.refuse({ dataDir: first.dataDir });
   expect([code, errors.trim()]).toEqual([1, expect.stringMatching(/^cannot start: DATA_DIR: .*in use/)]);
@@ -167,7 +89,7 @@ test("a second server on the same folder refuses, the first goes on; after a kil
   expectSoundDatabase(first.dataDir);
 });
 
-test("a seed taken twice changes nothing; what is new in it is made", async () => {
+test("a seed loaded twice changes nothing; new entries are created", async () => {
   const seed = seedOf({ users: 2, markets: [2, 3] });
   let server = await start({ seed });
   const dump = (): unknown => {
@@ -195,7 +117,7 @@ test("a seed taken twice changes nothing; what is new in it is made", async () =
   await server.stop();
 });
 
-test("a seed sets a user's terms once: what an operator changes later stays", async () => {
+test("a seed sets a user's terms once: an operator's later changes stay", async () => {
   const terms = { daily_limit: 5 * USDC, trading_fee: 100, maker_rebate: 0, pat_rebate: 3, merge_fee: 20 };
   const named = (more: object): Parameters<typeof seedOf>[0] => ({
     ...{ users: 0, markets: [2] },
@@ -226,24 +148,24 @@ test("a seed sets a user's terms once: what an operator changes later stays", as
   const later = { ...other, named: { ...other.named, taker: { terms: { merge_fee: 1 } } } };
   for (let round = 0; round < 2; round++) {
     server = await start({ dataDir: server.dataDir, seed: seedOf(later) });
-    // Terms that are new in the file are set; those that were set are not set again.
+    // The start sets terms that are new in the file, and sets none a second time.
     expect(await shown()).toEqual([changed, { ...none, merge_fee: 1 }]);
     await server.stop();
   }
   const db = openSqlite(join(server.dataDir, "exchange.db"), { readonly: true });
-  const told = db
+  const logged = db
     .prepare("SELECT actor, details FROM audit_log WHERE action = 'user.set_terms' ORDER BY id")
     .raw()
     .all();
   db.close();
-  expect((told as [string, string][]).map(([actor, details]) => [actor, JSON.parse(details)])).toEqual([
+  expect((logged as [string, string][]).map(([actor, details]) => [actor, JSON.parse(details)])).toEqual([
     ["seed", all],
     [expect.stringMatching(/^operator \d+$/), { pat_rebate: null, rate_limit_factor: 9 }],
     ["seed", { ...none, merge_fee: 1 }],
   ]);
 });
 
-test("without a seed a new folder gets the sample markets and two tokens that only their owner can read", async () => {
+test("without a seed, a new folder gets sample markets and two tokens that only their owner can read", async () => {
   const server = await start({});
   const client = new Client(server, null);
   expect((await client.all<MarketJson>("/markets")).length).toBeGreaterThan(3);
@@ -255,7 +177,7 @@ test("without a seed a new folder gets the sample markets and two tokens that on
   await server.stop();
 });
 
-test("a database that was tampered with is refused", async () => {
+test("a server refuses to start on a database that was tampered with", async () => {
   const server = await start({ seed: seedOf({ users: 1 }) });
   await server.stop();
   const db = openSqlite(join(server.dataDir, "exchange.db"));
@@ -265,7 +187,7 @@ test("a database that was tampered with is refused", async () => {
   expect([code, errors]).toEqual([1, expect.stringMatching(/cannot start: .*balances/)]);
 });
 
-test("markets that are halted or closed take no orders; a halted one still cancels, and merges", async () => {
+test("after a restart, halted and closed markets reject orders and splits, and allow cancels and merges", async () => {
   let server = await start({ seed: seedOf({ users: 1, markets: [2, 2, 2] }) });
   let client = new Client(server, tokenOf("user0"));
   const ids: number[] = [];
@@ -306,7 +228,7 @@ test("markets that are halted or closed take no orders; a halted one still cance
   expectSoundDatabase(server.dataDir);
 });
 
-test("what restarts must keep: sequences, client order ids, activity, what a crash cut off, ended tokens", async () => {
+test("restarts keep sequences, client order ids, activity and ended tokens, and cancel what a crash cut short", async () => {
   const tier1 = { tier: 1, deposit: 1_000 * USDC };
   const named = { small: tier1, tokens: { scopes: [["portfolio:read"], ["portfolio:read"], ["portfolio:read"]] } };
   let server = await start({ seed: seedOf({ users: 1, named, markets: [2] }) });
@@ -318,7 +240,7 @@ test("what restarts must keep: sequences, client order ids, activity, what a cra
     const db = openSqlite(join(server.dataDir, "exchange.db"));
     db.exec(sql);
     db.close();
-    // Without a seed: taking one commits, and hides how far a sequence starts from its last.
+    // Without a seed: loading one commits, which would hide a sequence that falls back.
     server = await start({ dataDir: server.dataDir });
   };
   const terms = { market_id: 1, outcome_id: 1, side: 1, price: 5_000, quantity: 100, client_order_id: "first" };
@@ -338,7 +260,7 @@ test("what restarts must keep: sequences, client order ids, activity, what a cra
   expect(await user.order(cut.id)).toMatchObject({ status: "canceled", reason: "operator", remaining: 100 });
   expect(await user.balance()).toMatchObject({ held: placed.price * placed.quantity * 100 });
   expect(await user.place({ ...terms, price: 10 })).toEqual(placed);
-  // Half of 100 USDC is used: a quarter by what was bought, a quarter by what still lives.
+  // Half of 100 USDC is used: a quarter by the fill, a quarter by the resting remainder.
   const over = { ...terms, price: 5_001, client_order_id: "over" };
   expect(await small.request("POST", "/orders", { body: over })).toMatchObject({ status: 429, code: 42901 });
   expect(await user.request("POST", "/orders", { body: terms })).toMatchObject({ status: 409, code: 40900 });
@@ -366,13 +288,13 @@ test("what restarts must keep: sequences, client order ids, activity, what a cra
   expectSoundDatabase(server.dataDir);
 });
 
-test("more live orders than a ring holds come back in time priority and expire together", async () => {
+test("more live orders than a ring holds are restored in time priority and expire together", async () => {
   const [orders, lasting] = [20_000, 500];
   let server = await start({ seed: seedOf({ users: 2, markets: [2] }) });
   await server.stop();
   const db = openSqlite(join(server.dataDir, "exchange.db"));
   const now = Date.now();
-  // One share each at 1..50; the first user's are all due when the server starts, the second one's tomorrow.
+  // One share each at 1..50; the first user's orders expire at the start, the second user's tomorrow.
   db.exec(`WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ${orders})
     INSERT INTO orders SELECT id, iif(id <= ${lasting}, 2, 1), 1, 1, 0, 1, 0, 0, 1, 1 + id % 50, 1, 1, 3, 0,
       iif(id <= ${lasting}, ${now} + 86400000, ${now}), NULL, NULL, ${now}, ${now}, iif(id = ${lasting} + 1, 0, id - 1), 0,
@@ -385,8 +307,8 @@ test("more live orders than a ring holds come back in time priority and expire t
   started.push(server);
   const [client, other] = [0, 1].map((i) => new Client(server, tokenOf(`user${i}`))) as [Client, Client];
   expect(server.log.find(({ msg }) => msg === "ready")).toMatchObject({ restored: orders });
-  // The oldest of the best level goes first.
-  // More expiries than a ring holds stand before it: until they are through it is refused, never matched with what is due.
+  // The oldest order of the best level fills first. More expiries than a ring holds precede the order: until they are
+  // processed it is rejected, and it never matches an expired order.
   const accepted = (path: string, body: object): Promise<void> =>
     eventually(async () => expect((await client.request("POST", path, { body })).code).toBe(0));
   await accepted("/wallet/split", { market_id: 1, quantity: 1 });
