@@ -35,7 +35,7 @@ const liveOrders = async (user: Client): Promise<LiveOrders> =>
 const bid = (market: TestMarket, price = 1): object => terms(market, 0, BUY, price, 1);
 const place = (market: TestMarket, price = 1): object => ({ op: "place", ...bid(market, price) });
 
-/** Refused for the number of live orders: it stays as it was. */
+/** Expects a rejection for the number of live orders, which stays the same. */
 async function expectFull(user: Client, ask: () => ReturnType<Client["request"]>): Promise<void> {
   const before = await liveOrders(user);
   await expectRefused(ask(), 422, 42204, new RegExp(`has ${before.used} of at most ${before.limit} live orders`));
@@ -59,7 +59,7 @@ beforeAll(async () => {
 afterAll(() => expectEndsWell(world));
 
 describe("live orders", () => {
-  test("500 at tier 1, 20,000 at tier 2, what the terms say beyond that; one more is 42204", async () => {
+  test("500 at tier 1, 20,000 at tier 2, or as the terms set; one more is 42204", async () => {
     const [small, market] = [world.client("small"), world.market()];
     expect(await liveOrders(world.client("tier0"))).toEqual({ used: 0, limit: 0 });
     expect(await liveOrders(world.user())).toEqual({ used: 0, limit: 20_000 });
@@ -71,14 +71,14 @@ describe("live orders", () => {
     expect((await socket.ask({ op: "order.place", data: bid(market) })).code).toBe(42204);
     await socket.close();
     expect((await batch(small, [place(market), place(market)])).map(({ code }) => code)).toEqual([42204, 42204]);
-    // Nothing that ends at once passes either: it would be one more while it is live.
+    // Orders that end immediately are rejected too: each would be live for a moment.
     await expectFull(small, () => post(small, { ...bid(market), time_in_force: "ioc" }));
     await expectFull(small, () => putQuotes(small, market, [[0, BUY, 1, 1]]));
     await cancelAll(small);
     expect(await liveOrders(small)).toEqual({ used: 0, limit: 500 });
   });
 
-  test("what ends frees its place: a cancel, a fill, an expiry, a rejection", async () => {
+  test("an ended order frees its slot: a cancel, a fill, an expiry, a rejection", async () => {
     const [user, other, market] = [world.client("lone"), world.user(), world.market()];
     await world.split(other, market, 5);
     const free = async (): Promise<void> => {
@@ -99,14 +99,14 @@ describe("live orders", () => {
     await other.place(terms(market, 0, SELL, 50, 1));
     await user.place({ ...bid(market, 50), post_only: true });
     await free();
-    // A repeat of a placement that stands is none more.
+    // A repeated placement of a live order adds none.
     const named = { ...bid(market), client_order_id: "only" };
     const order = await user.place(named);
     expect(await user.place(named)).toEqual(order);
     await cancelAll(user);
   });
 
-  test("an amend takes no other place, and passes at the limit", async () => {
+  test("an amend needs no slot, and passes at the limit", async () => {
     const [user, market] = [world.client("five"), world.market()];
     const orders: OrderJson[] = [];
     for (let i = 0; i < 5; i++) orders.push(await user.place(bid(market)));
@@ -121,7 +121,7 @@ describe("live orders", () => {
     await cancelAll(user);
   });
 
-  test("quotes count beside other orders; those that they replace make room for them", async () => {
+  test("quotes count like other orders; replaced quotes free their slots", async () => {
     const [user, market] = [world.client("ten"), world.market()];
     const ladder = (count: number, from: number): [number, number, number, number][] =>
       Array.from({ length: count }, (_, i) => [0, BUY, from + i, 1]);
@@ -129,7 +129,7 @@ describe("live orders", () => {
     await expectFull(user, () => putQuotes(user, market, ladder(7, 10)));
     await quote(user, market, ladder(6, 10));
     await expectFull(user, () => putQuotes(user, market, ladder(7, 10)));
-    // All of them anew, in turn and at one time: never one more than ten.
+    // Replace all of them, in turn and concurrently: never more than ten.
     await quote(user, market, ladder(6, 20));
     const prices = Array.from({ length: 12 }, (_, i) => 30 + 10 * i);
     const answers = await Promise.all(prices.map((from) => putQuotes(user, market, ladder(6, from))));
@@ -141,7 +141,7 @@ describe("live orders", () => {
     await cancelAll(user);
   });
 
-  test("all at once, over sockets, requests and batches: never one more than the limit", async () => {
+  test("concurrent sockets, requests and batches never exceed the limit", async () => {
     const [user, market] = [world.client("twenty", 0, 20), world.market()];
     const socket = await world.socket(user);
     const singles = Array.from({ length: 15 }, () => post(user, bid(market)));
@@ -152,7 +152,7 @@ describe("live orders", () => {
     expect(codes.filter((code) => code === 0)).toHaveLength(20);
     expect(codes.filter((code) => code === 42204)).toHaveLength(20);
     expect(await liveOrders(user)).toEqual({ used: 20, limit: 20 });
-    // Cancels and placements that race: each placement that passes has found a free place.
+    // Cancels race with placements: each accepted placement has found a free slot.
     const live = await user.all<OrderJson>("/orders");
     await Promise.all([...live.map(({ id }) => user.cancel(id)), ...live.map(() => post(user, bid(market)))]);
     const { used } = await liveOrders(user);
@@ -176,7 +176,7 @@ describe("KYC tiers and scopes", () => {
     expect(await user.all("/orders")).toEqual([]);
   });
 
-  test("tier 1 has 100 USDC of activity a day: live buys count, a cancel gives theirs back", async () => {
+  test("tier 1 has 100 USDC of activity a day: live buys count until they are canceled", async () => {
     const [market, user] = [world.market(), world.client("tier1")];
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 120));
     await user.place(terms(market, 0, BUY, 4_000, 100));
@@ -189,7 +189,7 @@ describe("KYC tiers and scopes", () => {
     await expectRefused(post(user, terms(market, 0, BUY, 1, 1)), 429, 42901);
   });
 
-  test("buys count at what was paid and stay counted; sales don't count", async () => {
+  test("filled buys count at the price paid; sales don't count", async () => {
     const [market, user, other] = [world.market(), world.client("tier1-b"), world.user()];
     await world.split(other, market, 100);
     await other.place(terms(market, 0, SELL, 5_000, 100));

@@ -44,7 +44,7 @@ afterAll(async () => {
   expectSoundDatabase(world.server.dataDir);
 });
 
-/** Sells so many shares into the bids of an outcome, and asks nothing for them. */
+/** Sells this many shares into the bids of an outcome, at any price. */
 async function sell(on: World, market: TestMarket, quantity: number, seller = on.user()): Promise<void> {
   await on.split(seller, market, quantity);
   await seller.place(terms(market, 0, SELL, 1, quantity, { time_in_force: "ioc" }));
@@ -81,7 +81,7 @@ describe("an amend", () => {
     expect(await cancelAll(user, "?client_order_id=a")).toEqual([placed.id]);
   });
 
-  test("names the new total, what is filled included", async () => {
+  test("sets the new total quantity, including what is filled", async () => {
     const [market, user, seller] = [world.market(), world.user(), world.user()];
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
     await sell(world, market, 4, seller);
@@ -96,7 +96,7 @@ describe("an amend", () => {
     expect(await user.balance()).toMatchObject({ held: 0 });
   });
 
-  test("to what is filled or less ends the order as filled, at its old price", async () => {
+  test("to the filled quantity or less ends the order as filled, at its old price", async () => {
     for (const total of [4, 3, 1]) {
       const [market, user] = [world.market(), world.user()];
       const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
@@ -152,7 +152,7 @@ describe("an amend", () => {
     expect(results.map(({ code }) => code)).toEqual([40900, 0]);
     await amend(user, id, { price: 5_999 });
     await socket.settled();
-    // Only what was done is told.
+    // Only successful amends send updates.
     expect(socket.of<OrderJson>("order.updated").map(({ data }) => [data.status, data.price])).toEqual([
       ["open", 5_998],
       ["open", 5_999],
@@ -204,7 +204,7 @@ describe("an amend", () => {
     }
   });
 
-  test("that says nothing or something wrong is 40000 that names the field, and changes nothing", async () => {
+  test("that is empty or invalid is 40000 with the field's name, and changes nothing", async () => {
     const [market, user] = [world.market(), world.user()];
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
     const before = await user.order(id);
@@ -287,7 +287,7 @@ describe("funds", () => {
     expect(await short.balance()).toMatchObject({ held: notional(3_999, 15) });
   });
 
-  test("what costs no more than it holds needs nothing", async () => {
+  test("an amend within the current hold needs no more money", async () => {
     const [user, , id] = await place("less-exact");
     for (const change of [
       { price: 9_000, quantity: 5 },
@@ -305,7 +305,7 @@ describe("funds", () => {
     await expectRefused(patch(user, id, { price: 5_001 }), 422, 42201);
   });
 
-  test("of a partly filled order only what remains counts", async () => {
+  test("a partly filled order counts with its remainder only", async () => {
     // 10 at 5000, 4 filled at 5000 with a rebate: 3 USDC held for 6, and 42 + the rebate beside it.
     const [user, market, id] = await place("partly-exact");
     await sell(world, market, 4);
@@ -363,7 +363,7 @@ describe("funds", () => {
 describe("races with fills", () => {
   const ROUNDS = 120;
 
-  /** By whose means the orders are far within them, or need about all there is. */
+  /** One user has ample means, the other just enough. */
   for (const name of ["racer", "tight"]) {
     test(`a buy is amended while takers sell into it, by ${name}`, async () => {
       const random = Random.printed(`amends against takers, ${name}`);

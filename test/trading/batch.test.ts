@@ -37,7 +37,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
   });
 
   describe("a batch", () => {
-    test("places, amends and cancels in several markets; results in order, each as its own request answers", async () => {
+    test("places, amends and cancels in several markets; results are in order, each like that of a single request", async () => {
       const markets = [world.market(), world.market(), world.market(), world.market(3)] as const;
       const [user, other] = [world.user(), world.user()];
       await world.split(user, markets[3], 10);
@@ -232,7 +232,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
       ]);
       expect(codesOf(results)).toEqual([0, 0, 40900, 0, 0, 0, 40900, 4040, 0]);
       expect(results[1]!.data).toEqual(results[0]!.data);
-      // The repeat after the cancel answers the order as first answered, and places nothing.
+      // The repeat after the cancel returns the first response, and places nothing.
       expect(results[5]!.data).toEqual(results[0]!.data);
       expect(results[4]!.data).toMatchObject({ id: results[0]!.data!.id, remaining: 2 });
       await expectStanding(user, market, [results[3]!.data!.id, results[8]!.data!.id]);

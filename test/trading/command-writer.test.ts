@@ -69,7 +69,7 @@ test("each command has the fields that its record names, and 0 elsewhere", () =>
   expect(next()).toEqual({ words: [R.CommandKind.mergeSets, 0, 5, 0, 7, 10, 3, 12], doubles: [0, NOW, 0, 0] });
 });
 
-test("a clock that was set back moves valid_until with it, and leaves what a replaced quote holds alone", () => {
+test("a clock that was set back shifts valid_until, and leaves a replaced quote's hold unchanged", () => {
   const { writer, slot, next } = rig(NOW + 60_000);
   writer.placeOrder({ slot, at: NOW, validUntil: NOW + 5 });
   expect(next().doubles).toEqual([2 ** 40, NOW + 60_000, NOW + 9_000, NOW + 60_005]);
@@ -96,7 +96,7 @@ test("a warm command writer allocates nothing", () => {
     .map((line) => JSON.parse(line) as { bytes: number; collections: number });
   console.log(`allocation: ${rounds.map(({ bytes }) => bytes.toFixed(3)).join(" ")} bytes a command`);
   expect(rounds).toHaveLength(5);
-  // The compiler itself puts a little on the heap now and then; what each command allocated would be in every round.
+  // The compiler itself allocates a little now and then; an allocation per command would show in every round.
   const best = rounds.reduce((a, b) => (a.bytes <= b.bytes ? a : b));
   expect(best.collections).toBe(0);
   expect(Math.abs(best.bytes)).toBeLessThan(0.25);

@@ -1,10 +1,10 @@
-/** An answer that several events make together, and that was given up before the last of them came. */
+/** A reply composed of several events, abandoned before the last of them arrives. */
 import { expect, test } from "vitest";
 import { ApiError, ErrorKind } from "../../server/errors.ts";
 import { CompositeReply } from "../../server/trading/composite-reply.ts";
 import { PendingReplies } from "../../server/trading/pending-replies.ts";
 
-test("events that come after an answer was given up hold back nobody's messages", () => {
+test("events that arrive after a reply was abandoned hold back no messages", () => {
   const pending = new PendingReplies(1);
   let held = 0;
   const hold = () => {
@@ -17,12 +17,12 @@ test("events that come after an answer was given up hold back nobody's messages"
   gathered.arrived();
   expect(held).toBe(1);
   // No commit for ten seconds: one of the placements is overdue. Its events, and the cancels', come all the same.
-  gathered.fail(new ApiError(ErrorKind.internal, "no answer in time"));
+  gathered.fail(new ApiError(ErrorKind.internal, "no response in time"));
   gathered.arrived();
   expect(held).toBe(0);
   gathered.finish("{}");
   gathered.fail(new ApiError(ErrorKind.internal, "another one"));
-  expect([held, heard, pending.size]).toEqual([0, ["no answer in time"], 0]);
-  // Its place is free again.
+  expect([held, heard, pending.size]).toEqual([0, ["no response in time"], 0]);
+  // Its correlation id is free again.
   expect(pending.expect(answer, 2_000)).toBe(1);
 });

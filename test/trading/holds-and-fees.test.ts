@@ -114,7 +114,7 @@ describe("money", () => {
     expect(await users[0]!.get<MarketJson>(`/markets/${market.id}`)).toMatchObject({ open_interest: 5, volume: 5 });
   });
 
-  test("a mint beyond 10000 costs the taker 1 and leaves what is over to the house", async () => {
+  test("a mint beyond 10000 costs the taker 1 and leaves the surplus to the house", async () => {
     const market = world.market(3);
     const users = [world.user(), world.user(), world.user()];
     const before = await users[0]!.solvency();
@@ -149,7 +149,7 @@ describe("money", () => {
     expect((await users[2]!.order(taker.id)).trades).toMatchObject([{ price: 6_667, match_type: "merge" }]);
   });
 
-  test("the better price is taken first, direct before implied at the same one", async () => {
+  test("the better price fills first, direct before implied at the same price", async () => {
     const [market, maker, minter, taker] = [world.market(), world.user(), world.user(), world.user()];
     await world.split(maker, market, 10);
     await maker.place(terms(market, 0, SELL, 6_000, 1));

@@ -1,7 +1,6 @@
 /**
- * Cancels and amends that come too late, in bursts: each is answered 40900 at any rate, from memory where the order ended
- * lately and from the database where it didn't; another user's order is 4040, as ever. And reads: who floods the pool with
- * heavy ones waits for itself.
+ * Bursts of late cancels and amends: each receives 40900, from memory if the order ended recently and from the database
+ * otherwise; another user's order is 4040. And fair reads: a user who floods the pool with heavy reads delays only itself.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FairReads } from "../../server/queries/fair-reads.ts";
@@ -16,7 +15,7 @@ import { type TestMarket, World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {
-  world = await World.start({ users: 20, markets: Array<number>(10).fill(2) });
+  world = await World.start({ users: 20, named: { owner: {}, stranger: {} }, markets: Array<number>(10).fill(2) });
 });
 afterAll(async () => {
   await expectBalanced(world.anonymous());
@@ -24,7 +23,7 @@ afterAll(async () => {
   expectSoundDatabase(world.server.dataDir);
 });
 
-/** So many orders that ended, by their ids. */
+/** Places and cancels this many orders; returns their ids. */
 async function endedOrders(user: Client, market: TestMarket, count: number): Promise<number[]> {
   const place = { op: "place", ...terms(market, 0, BUY, 10, 1) };
   const ids: number[] = [];
@@ -33,7 +32,7 @@ async function endedOrders(user: Client, market: TestMarket, count: number): Pro
   return ids;
 }
 
-/** How many answers came with each code to operations that are sent at once. */
+/** Sends operations at once; returns the number of responses by code. */
 async function burst(socket: Socket, operations: readonly object[]): Promise<Record<number, number>> {
   const asked = operations.map((operation) => socket.post(operation));
   const counts: Record<number, number> = {};
@@ -51,7 +50,7 @@ const late = (ids: readonly number[], count: number): object[] =>
   });
 
 describe("a burst on one socket", () => {
-  test("of cancels and amends of orders that ended lately: 40900, all of 8,000", async () => {
+  test("of cancels and amends of recently ended orders receives 40900, all 8,000 times", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     const ids = await endedOrders(user, market, 500);
     const socket = await world.socket(user);
@@ -64,7 +63,7 @@ describe("a burst on one socket", () => {
     for (const each of [socket, stranger]) await each.close();
   });
 
-  test("of orders that were filled, expired and rejected: 40900 too", async () => {
+  test("for filled and rejected orders receives 40900 too", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     const filled = await user.place(terms(market, 0, BUY, 5_000, 1));
     await world.split(other, market, 1);
@@ -76,27 +75,25 @@ describe("a burst on one socket", () => {
     await socket.close();
   });
 
-  test("of orders of before a restart, and of ids that nobody has: 40900 and 4040, all of 8,000", async () => {
-    await alone({ users: 2, markets: [2] }, async (own) => {
-      const ids = await endedOrders(own.user(), own.market(), 1_000);
-      await own.server.stop();
-      own.server = await own.server.restart();
-      const [user, other] = [own.client("user0"), own.client("user1")];
-      const socket = await own.socket(user);
-      expect(await burst(socket, late(ids, 8_000))).toEqual({ 40900: 8_000 });
-      expect(await burst(socket, late([ids.at(-1)! + 1, 2 ** 50], 8_000))).toEqual({ 4040: 8_000 });
-      const stranger = await own.socket(other);
-      expect(await burst(stranger, late(ids, 8_000))).toEqual({ 4040: 8_000 });
-      const results = await batch(
-        user,
-        ids.slice(0, 50).map((id) => ({ op: "cancel", id })),
-      );
-      expect(results.map(({ code }) => code)).toEqual(Array(50).fill(40900));
-      for (const each of [socket, stranger]) await each.close();
-    });
+  test("for orders from before a restart receives 40900, for unknown ids 4040, all 8,000 times", async () => {
+    const ids = await endedOrders(world.client("owner"), world.market(), 1_000);
+    await world.server.stop();
+    world.server = await world.server.restart();
+    const [user, other] = [world.client("owner"), world.client("stranger")];
+    const socket = await world.socket(user);
+    expect(await burst(socket, late(ids, 8_000))).toEqual({ 40900: 8_000 });
+    expect(await burst(socket, late([ids.at(-1)! + 1, 2 ** 50], 8_000))).toEqual({ 4040: 8_000 });
+    const stranger = await world.socket(other);
+    expect(await burst(stranger, late(ids, 8_000))).toEqual({ 4040: 8_000 });
+    const results = await batch(
+      user,
+      ids.slice(0, 50).map((id) => ({ op: "cancel", id })),
+    );
+    expect(results.map(({ code }) => code)).toEqual(Array(50).fill(40900));
+    for (const each of [socket, stranger]) await each.close();
   });
 
-  test("under the usual limits: what the limiter lets through is 40900", async () => {
+  test("under the usual rate limits receives 40900 for every accepted request", async () => {
     await alone({ users: 1, markets: [2], env: { RATE_LIMITS: "on" } }, async (own) => {
       const user = own.user();
       const place = { op: "place", ...terms(own.market(), 0, BUY, 10, 1) };
@@ -117,7 +114,7 @@ describe("a burst on one socket", () => {
   });
 });
 
-test("ended orders: the latest of them all, whatever their ids", () => {
+test("RecentlyEndedOrders keeps the latest orders, whatever their ids", () => {
   const ended = new RecentlyEndedOrders();
   const first = 2 ** 40;
   expect([ended.ownerOf(0), ended.ownerOf(1), ended.ownerOf(first)]).toEqual([0, 0, 0]);
@@ -129,7 +126,7 @@ test("ended orders: the latest of them all, whatever their ids", () => {
   expect([ended.ownerOf(first), ended.ownerOf(first + MAX_RECENTLY_ENDED_ORDERS)]).toEqual([0, 9]);
 });
 
-test("lookups go many to a read, users in turn, and one that fails fails its own", async () => {
+test("OrderLookups batches lookups into reads, users in turn, and a failed read rejects its own lookups only", async () => {
   const reads: number[][] = [];
   const lookups = new OrderLookups<number>(async (ids) => {
     reads.push([...ids]);
@@ -147,8 +144,8 @@ test("lookups go many to a read, users in turn, and one that fails fails its own
   expect(await lookups.find(1, 14)).toBe(140);
 });
 
-describe("reads in turn", () => {
-  /** Jobs that end when they are told to. */
+describe("FairReads", () => {
+  /** Reads that end when `ends` is called. */
   function jobs(reads: FairReads) {
     const begun: string[] = [];
     const ends = new Map<string, () => void>();
@@ -160,7 +157,7 @@ describe("reads in turn", () => {
     return { begun, ends, run };
   }
 
-  test("nobody is on all threads, and others' turns come before a flood's", async () => {
+  test("no reader occupies all threads, and others' turns come before a flood's", async () => {
     const reads = new FairReads(2);
     const { begun, ends, run } = jobs(reads);
     const flood = Array.from({ length: 100 }, (_, i) => run("a", `a${i}`));
@@ -174,7 +171,7 @@ describe("reads in turn", () => {
       await ended;
       await Promise.resolve();
     };
-    // The flood's own thread goes on with it, and what is free goes to the others in turn.
+    // The flood keeps its one thread; the free thread serves the others in turn.
     await end("b0", own);
     expect(begun).toEqual(["a0", "b0", "c0"]);
     await end("c0", waiting[0]!);
@@ -193,7 +190,7 @@ describe("reads in turn", () => {
     expect(reads.queued).toBe(0);
   });
 
-  test("of one reader so many wait, and the next is 50300; a failed one makes room", async () => {
+  test("the queue of one reader is bounded: the next read is rejected; a failed read frees its thread", async () => {
     const reads = new FairReads(2);
     const { ends, run } = jobs(reads);
     const flood = Array.from({ length: 2_001 }, (_, i) => run("a", `a${i}`));
@@ -211,7 +208,7 @@ describe("reads in turn", () => {
   });
 });
 
-test("while one user floods heavy reads, others' are answered at once", async () => {
+test("while one user floods heavy reads, others' reads complete at once", async () => {
   const [market, heavy, light] = [world.market(), world.user(), world.user()];
   for (let i = 0; i < 4; i++) await endedOrders(heavy, market, 500);
   const { id } = await light.place(terms(market, 0, BUY, 10, 1));
@@ -223,7 +220,7 @@ test("while one user floods heavy reads, others' are answered at once", async ()
     expect(status).toBe(200);
     answered++;
   });
-  // The first answer shows that the flood is there.
+  // The first response shows that the flood has started.
   await Promise.race(flood);
   for (let i = 0; i < 5; i++) expect(idsOf(await light.all("/orders?status=all"))).toEqual([id]);
   expect(answered).toBeLessThan(300);

@@ -270,7 +270,7 @@ const setStep = fc
     const outcomes = MARKETS.get(id)!;
     const makers = prices.slice(0, outcomes.length - 1);
     const sum = makers.reduce((total, p) => total + p, 0);
-    // A merge's resting prices come to less than 10000; a mint's may pass it, then the taker pays 1.
+    // A merge's resting prices sum to less than 10000; a mint's may exceed it, then the taker pays 1.
     const scaled = mint || sum < 10_000 ? makers : makers.map((p) => Math.max(1, Math.floor((p * 9_000) / sum)));
     const rest = 10_000 - scaled.reduce((total, p) => total + p, 0);
     const legs = [...scaled, Math.max(1, rest)].map((p, i): Leg => {
@@ -301,7 +301,7 @@ const houseStep = fc.integer({ min: -10_000_000, max: 10_000_000 }).map(
       pair.fundHouse(funds),
 );
 
-/** A winner, a void, or any vector that comes to no more than a set. */
+/** A winner, a void, or any vector that sums to at most a set. */
 const settleStep = fc
   .record({
     marketId,

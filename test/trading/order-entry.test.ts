@@ -1,6 +1,6 @@
 /**
- * Every way of trading at once, by one user on several connections with hardly any means, while takers trade against it:
- * nothing goes negative on the way, and in the end fills, orders, balances and positions agree to the last micro-USDC.
+ * Every entry point at once, by one user on several connections with scarce means, while takers trade against it:
+ * nothing goes negative, and at the end fills, orders, balances and positions agree to the last micro-USDC.
  */
 import { afterEach, expect, test } from "vitest";
 import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
@@ -18,7 +18,7 @@ const STEPS = 150;
 const MAKER_SETS = 4;
 const TAKER_SETS = 500;
 const MAKER_DEPOSIT = 25 * USDC;
-/** Taken; a gtd order came when its time was over; no such order; ended; no money, no shares, the day is used up. */
+/** Accepted; gtd order past its end; unknown order; ended order; no money, no shares, daily activity used up. */
 const FAIR_CODES = [0, 40000, 4040, 40900, 42201, 42202, 42900, 42901];
 
 let world: World | null = null;
@@ -138,7 +138,7 @@ class Maker {
 }
 
 for (const threads of variants([1], [3])) {
-  test(`everything at once ends accounted for, with ENGINE_THREADS=${threads}`, async () => {
+  test(`all entry points at once leave exact balances, with ENGINE_THREADS=${threads}`, async () => {
     const random = Random.printed(`everything at once, ${threads} threads`);
     const env = { ENGINE_THREADS: String(threads) };
     const named = { maker: { deposit: MAKER_DEPOSIT } };
@@ -200,7 +200,7 @@ for (const threads of variants([1], [3])) {
   });
 }
 
-/** In peace holds are exactly what live orders say. A gtd order may end in between. */
+/** Without traffic, holds equal those of the live orders. A gtd order may end in between. */
 async function expectHeld(user: Client): Promise<void> {
   await eventually(async () => {
     const live = await user.all<OrderJson>("/orders");

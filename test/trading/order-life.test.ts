@@ -35,10 +35,10 @@ afterAll(async () => {
 const isLive = ({ status }: OrderJson): boolean => status === "open" || status === "partially_filled";
 
 describe("gtd", () => {
-  /** How late the end may be where two cores run tests beside it. In peace it is a quarter of a second. */
+  /** How late an order may end on a busy machine. On an idle one it is a quarter of a second. */
   const LATE_MS = 2_000;
 
-  test("no fill at or after expires_at, while takers hammer; each order ends then, and frees its hold", async () => {
+  test("no order fills at or after expires_at under constant takers; each ends then, and releases its hold", async () => {
     const random = Random.printed("gtd orders against takers");
     const [market, user, taker] = [world.market(), world.user(), world.user()];
     await world.split(taker, market, 4_000);
@@ -49,7 +49,7 @@ describe("gtd", () => {
         const side = random.pick([BUY, SELL]);
         const body = terms(market, 0, side, side === BUY ? 6_000 : 4_000, 2, { time_in_force: "ioc" });
         const { code } = await post(taker, body);
-        // The day's activity may be used up.
+        // The taker's daily activity may be used up.
         expect([0, 42901]).toContain(code);
       }
     };
@@ -90,7 +90,7 @@ describe("gtd", () => {
     for (const outcome of market.outcomes) expect((await user.position(outcome))!.held).toBe(0);
   });
 
-  test("many that are due at once all end, and nothing else does", async () => {
+  test("many orders due at once all end, and no others do", async () => {
     const [market, user] = [world.market(), world.user()];
     const stays = await user.place(terms(market, 0, BUY, 50, 1));
     const expires_at = Date.now() + 700;
@@ -100,7 +100,7 @@ describe("gtd", () => {
         return { op: "place", ...terms(market, n % 2, BUY, 1 + i, 1, { time_in_force: "gtd", expires_at }) };
       });
       const results: ResultJson[] = await batch(user, operations);
-      // On a slow machine the last may come when it is too late for them.
+      // On a slow machine the last may arrive too late.
       for (const { code, data } of results) if (code === 0) placed.push(data!.id);
     }
     expect(placed.length).toBeGreaterThan(50);
@@ -236,7 +236,7 @@ describe("lists", () => {
       const found = new Set(ids);
       expect(before.filter((id) => !found.has(id))).toEqual([]);
       for (const { filled, remaining, quantity } of seen) expect(filled + remaining).toBe(quantity);
-      // The live ones alone: whatever was live all the time is there.
+      // GET /orders lists every order that was live throughout.
       const liveBefore = idsOf(seen.filter(isLive));
       const active = new Set(idsOf(await reader.all<OrderJson>("/orders", random.integer(5, 60))));
       const after = new Map((await reader.all<OrderJson>("/orders?status=all")).map((order) => [order.id, order]));
@@ -261,7 +261,7 @@ describe("/me/limits", () => {
   }
   const limits = (client: Client): Promise<Limits> => client.get<Limits>("/me/limits");
 
-  test("tells the tier, the day's activity as orders come and go, and no rate limits where they are off", async () => {
+  test("shows the tier, daily activity as orders come and go, and no rate limits if they are off", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     await world.split(other, market, 10);
     const expectUsed = async (used: number): Promise<void> => {
@@ -283,7 +283,7 @@ describe("/me/limits", () => {
     await expectUsed(notional(4_000, 20));
     await user.cancel(id);
     await expectUsed(notional(4_000, 3));
-    // Filled below its price it counts at what was paid.
+    // A buy that fills below its price counts at the price paid.
     await other.place(terms(market, 0, SELL, 3_000, 2));
     await user.place(terms(market, 0, BUY, 9_000, 2));
     const filled = notional(4_000, 3) + notional(3_000, 2);
@@ -313,7 +313,7 @@ describe("builder codes", () => {
     expect(await users[0]!.order(sale.id)).toMatchObject({ status: "filled", builder_code: maker.code });
   });
 
-  test("are 1 to 32 of A-Z a-z 0-9 . _ -, else nothing is placed; unknown ones are 4040", async () => {
+  test("are 1 to 32 of A-Z a-z 0-9 . _ -; others place nothing, unknown ones are 4040", async () => {
     const [market, user] = [world.market(), world.user()];
     const body = terms(market, 0, BUY, 1_000, 1);
     const send = (code: string) => [
@@ -349,7 +349,7 @@ describe("builder codes", () => {
     await cancelAll(user);
   });
 
-  test("of many users at once add up", async () => {
+  test("add up over many concurrent users", async () => {
     const [market, maker] = [world.market(), world.user()] as [TestMarket, Client];
     await world.split(maker, market, 200);
     const takers = Array.from({ length: 6 }, () => world.user());

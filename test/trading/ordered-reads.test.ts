@@ -1,6 +1,6 @@
 /**
- * What a user reads of its own trading leaves after the messages about it, so that a bot that read its state anew over
- * REST never hears older news afterwards on a socket that was open before.
+ * REST reads of a user's own trading leave after the messages about it: a bot that refreshes its state over REST never
+ * receives older updates afterwards on a socket that was open before.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectBalanced } from "../support/checks.ts";
@@ -19,8 +19,8 @@ afterAll(async () => {
   await world.stop();
 });
 
-/** Order updates that the socket brought up to the answer to a ping sent now. */
-async function toldSoFar(socket: Socket): Promise<ReadonlySet<string>> {
+/** Order updates that the socket received before the response to a ping sent now. */
+async function updatesSoFar(socket: Socket): Promise<ReadonlySet<string>> {
   await socket.ask({ op: "ping" });
   return new Set(socket.of<OrderJson>("order.updated").map(({ data: { id, status } }) => `${id} ${status}`));
 }
@@ -32,8 +32,8 @@ async function endedOrder(user: Client, market: TestMarket): Promise<number> {
   return data.id;
 }
 
-test("orders in memory are shown when their updates have left, however long an answer holds them back", async () => {
-  // Several connections each: a request must not wait for the answer to the one before.
+test("live orders are shown only after their updates have left, however long a response delays them", async () => {
+  // Several connections each: a request must not wait for the response to the previous one.
   const [user, market] = [world.client("bot", 0, 8), world.market()];
   const [ended, reader] = [await endedOrder(user, market), world.client("reader", 0, 64)];
   // Long histories: the look-up of the ended order waits behind reads of them.
@@ -53,8 +53,8 @@ test("orders in memory are shown when their updates have left, however long an a
     const answered = batch(user, operations);
     let shown: OrderJson[] = [];
     while (shown.length <= round) shown = (await liveOrders(user, market)).filter(({ status }) => status !== "queued");
-    const told = await toldSoFar(socket);
-    expect(shown.filter(({ id, status }) => !told.has(`${id} ${status}`))).toEqual([]);
+    const updated = await updatesSoFar(socket);
+    expect(shown.filter(({ id, status }) => !updated.has(`${id} ${status}`))).toEqual([]);
     expect((await answered).map(({ code }) => code)).toEqual([40900, 0]);
     await Promise.all(busy);
   }
@@ -62,7 +62,7 @@ test("orders in memory are shown when their updates have left, however long an a
   socket.close();
 });
 
-test("finished orders and fills are shown when their updates have left, while others trade", async () => {
+test("ended orders and fills are shown only after their updates have left, while others trade", async () => {
   const [user, other, market] = [world.client("bot2", 0, 8), world.user(), world.market()];
   await world.split(other, market, 1_000);
   const socket = await world.socket(user);
@@ -80,11 +80,11 @@ test("finished orders and fills are shown when their updates have left, while ot
         user.get<{ items: OwnFillJson[] }>("/me/fills?limit=5"),
         user.get<{ items: OrderJson[] }>("/orders?status=all&limit=5"),
       ]);
-      const told = await toldSoFar(socket);
+      const updated = await updatesSoFar(socket);
       const final = list.items.filter(({ status }) => status === "filled");
-      expect(final.filter(({ id }) => !told.has(`${id} filled`))).toEqual([]);
-      expect(items.filter(({ order_id }) => !told.has(`${order_id} filled`))).toEqual([]);
-      seen = told.size;
+      expect(final.filter(({ id }) => !updated.has(`${id} filled`))).toEqual([]);
+      expect(items.filter(({ order_id }) => !updated.has(`${order_id} filled`))).toEqual([]);
+      seen = updated.size;
     }
     await placed;
   }

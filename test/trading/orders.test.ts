@@ -79,7 +79,7 @@ describe("placement", () => {
     expect(await user.order(order.id)).toEqual({ ...order, status: "open" });
   });
 
-  test("202 says queued and no trades also where the match is known", async () => {
+  test("202 shows queued and no trades even if the order matches", async () => {
     const [market, maker, taker] = [world.market(), world.user(), world.user()];
     await world.split(maker, market, 5);
     await maker.place(terms(market, 0, SELL, 6_000, 5));
@@ -88,7 +88,7 @@ describe("placement", () => {
     expect(await taker.order(order.id)).toMatchObject({ status: "filled", remaining: 0, filled: 5, reason: null });
   });
 
-  test("null stands for an optional field that is absent", async () => {
+  test("null means that an optional field is absent", async () => {
     const [market, user] = [world.market(), world.user()];
     const nulls = { client_order_id: null, expires_at: null, valid_until: null };
     expect(await user.place(terms(market, 0, BUY, 5_000, 1, nulls))).toMatchObject({ status: "queued" });
@@ -147,7 +147,7 @@ describe("placement", () => {
 });
 
 describe("client_order_id", () => {
-  test("the same placement again answers the order as first answered and places nothing", async () => {
+  test("a repeated placement returns the first response and places nothing", async () => {
     const [market, user] = [world.market(), world.user()];
     const body = terms(market, 0, BUY, 5_000, 4, { client_order_id: "retry-1" });
     const first = await user.place(body);
@@ -174,7 +174,7 @@ describe("client_order_id", () => {
     expect(await world.user().place(body)).toMatchObject({ client_order_id: "mine" });
   });
 
-  test("sent on two connections at once it is one order, and both are answered the same", async () => {
+  test("the same placement on two connections at once is one order, and both receive the same response", async () => {
     const [market, user] = [world.market(), world.user()];
     const again = world.client(user.token!.split("-")[1]!);
     const body = terms(market, 0, BUY, 5_000, 4, { client_order_id: "twice" });

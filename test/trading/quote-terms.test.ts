@@ -29,7 +29,7 @@ interface Terms {
   readonly valid_until?: number | null;
 }
 
-/** Replaces the quotes; each must be taken. */
+/** Replaces the quotes; each must be accepted. */
 async function replace(
   client: Client,
   market: TestMarket,
@@ -50,7 +50,7 @@ const endsOf = (orders: readonly OrderJson[]): unknown[] =>
   orders.map(({ time_in_force, expires_at }) => [time_in_force, expires_at]);
 
 describe("expires_at", () => {
-  test("ends all of them at that time, and nothing else of the user's", async () => {
+  test("ends all quotes at that time, and no other orders of the user", async () => {
     const [market, user] = [world.market(), world.user()];
     const other = await user.place(terms(market, 0, BUY, 10, 1));
     const expires_at = Date.now() + 700;
@@ -66,7 +66,7 @@ describe("expires_at", () => {
     expect(await user.balance()).toMatchObject({ held: 100 * 10 });
   });
 
-  test("put off: what is the same keeps its id and its place, and ends at the new time", async () => {
+  test("moved later: unchanged quotes keep their ids and priority, and end at the new time", async () => {
     const [market, user, rival, taker] = [world.market(), world.user(), world.user(), world.user()];
     const first = Date.now() + 900;
     const placed = await replace(user, market, QUOTES, { expires_at: first });
@@ -78,8 +78,8 @@ describe("expires_at", () => {
     expect(endsOf(kept)).toEqual(QUOTES.map(() => ["gtd", later]));
     expect(kept.map(({ status }) => status)).toEqual(["open", "open"]);
     await socket.settled();
-    const told = socket.of<OrderJson>("order.updated").map(({ data }) => [data.id, data.status, data.expires_at]);
-    expect(told).toEqual(kept.map(({ id }) => [id, "open", later]));
+    const updates = socket.of<OrderJson>("order.updated").map(({ data }) => [data.id, data.status, data.expires_at]);
+    expect(updates).toEqual(kept.map(({ id }) => [id, "open", later]));
     await clockAt(first + 500);
     await expectStanding(user, market, idsOf(placed));
     await world.split(taker, market, 1);
@@ -90,7 +90,7 @@ describe("expires_at", () => {
       expires_at: later,
     });
     expect(await rival.all<OrderJson>("/orders")).toMatchObject([{ remaining: 5 }]);
-    // Without an end from now on: the same of none, and then nothing changes that could be told.
+    // The end is removed; the same request once more changes nothing and sends no update.
     const rest: QuoteSpec[] = [[0, BUY, 4_000, 4], [1, BUY, 3_000, 5]]; // biome-ignore format: one list
     const open = await quote(user, market, rest);
     expect([idsOf(open), endsOf(open)]).toEqual([idsOf(placed), rest.map(() => ["gtc", null])]);
@@ -107,7 +107,7 @@ describe("expires_at", () => {
     await socket.close();
   });
 
-  test("beside quotes that are new and that go, in one commit, with means for the worst case only", async () => {
+  test("changes beside new and omitted quotes, in one commit, with means for the worst case only", async () => {
     const [market, user] = [world.market(), world.client("ten")];
     await replace(user, market, [[0, BUY, 5_000, 10], [1, BUY, 1_000, 50]], { expires_at: Date.now() + 60_000 }); // biome-ignore format: one list
     const before = await liveOrders(user, market);
@@ -126,7 +126,7 @@ describe("expires_at", () => {
     ]);
   });
 
-  test("lies in the future; the refused request changes nothing", async () => {
+  test("must lie in the future; a rejected request changes nothing", async () => {
     const [market, user] = [world.market(), world.user()];
     const placed = await quote(user, market, QUOTES);
     for (const expires_at of [0, 1, Date.now() - 1]) {
@@ -142,7 +142,7 @@ describe("expires_at", () => {
 });
 
 describe("valid_until", () => {
-  test("in time is as if it weren't there; too late, the new are rejected and what stands stays", async () => {
+  test("in time has no effect; too late, new quotes are rejected and resting ones stay", async () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await world.socket(user);
     const placed = await replace(user, market, QUOTES, { valid_until: Date.now() + 60_000 });
@@ -160,7 +160,7 @@ describe("valid_until", () => {
     await socket.close();
   });
 
-  test("too late, with means for one set only: the whole request is refused as such, and what stands stays", async () => {
+  test("too late, with means for one set only: the whole request is rejected, and resting quotes stay", async () => {
     const [market, user] = [world.market(), world.client("ten-c")];
     const placed = await replace(user, market, [[0, BUY, 5_000, 19]], {});
     const next: QuoteSpec[] = [[0, BUY, 5_001, 19]];
@@ -170,7 +170,7 @@ describe("valid_until", () => {
     await replace(user, market, next, {});
   });
 
-  test("sets that came too late stand in nobody's way: the next one, sent before they were answered, stands as a whole", async () => {
+  test("late sets don't affect the next one, sent before their responses: it rests as a whole", async () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await world.socket(user);
     const set = (price: number): object => {
@@ -185,7 +185,7 @@ describe("valid_until", () => {
     await socket.close();
   });
 
-  test("over the socket too", async () => {
+  test("both fields apply over the socket too", async () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await world.socket(user);
     const expires_at = Date.now() + 60_000;

@@ -1,6 +1,6 @@
 /**
- * PUT /quotes: all of a user's quotes in a market replaced at once. What stays and what goes, means that cover just the
- * worst case, refusals that leave everything as it was, and who is filled first afterwards.
+ * PUT /quotes replaces all of a user's quotes in a market at once: which quotes stay and which end, invalid requests, and
+ * time priority afterwards. Means are in quote-means.test.ts, expires_at and valid_until in quote-terms.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 describe("replacing", () => {
-  test("answers each quote's order, queued, in the order of the quotes; they are post-only limit orders", async () => {
+  test("returns each quote's order, queued, in the order of the quotes, as post-only limit orders", async () => {
     const [market, user] = [world.market(3), world.user()];
     await world.split(user, market, 50);
     const quotes: QuoteSpec[] = [
@@ -62,7 +62,7 @@ describe("replacing", () => {
     expect(await user.position(market.outcomes[2]!)).toMatchObject({ quantity: 50, held: 7 });
   });
 
-  test("cancels what isn't asked for again, keeps what is unchanged, enters the rest under new ids", async () => {
+  test("cancels omitted quotes, keeps unchanged ones, and places the rest under new ids", async () => {
     const [market, user] = [world.market(), world.user()];
     const [a, b, c] = idsOf(
       await quote(user, market, [
@@ -96,7 +96,7 @@ describe("replacing", () => {
     expect(await quote(user, market, [])).toEqual([]);
   });
 
-  test("leaves orders of POST /orders, of other markets and of other users alone", async () => {
+  test("leaves orders of POST /orders, of other markets and of other users unchanged", async () => {
     const [market, other, user, neighbour] = [world.market(), world.market(), world.user(), world.user()];
     const own = await user.place(terms(market, 0, BUY, 4_000, 5, { post_only: true }));
     const theirs = idsOf(
@@ -115,7 +115,7 @@ describe("replacing", () => {
     await expectStanding(user, other, elsewhere);
   });
 
-  test("the same quote twice is two orders, and each stands for one of them later", async () => {
+  test("the same quote twice is two orders, and each keeps one of them later", async () => {
     const [market, user] = [world.market(), world.user()];
     const same: QuoteSpec = [0, BUY, 4_000, 5];
     const two = idsOf(await quote(user, market, [same, same]));
@@ -128,7 +128,7 @@ describe("replacing", () => {
     await expectStanding(user, market, [one!]);
   });
 
-  test("a quote that is partly filled is unchanged where what remains is asked for, else it is replaced", async () => {
+  test("a partly filled quote is kept if the request names its remainder, and replaced otherwise", async () => {
     const [market, user, seller] = [world.market(), world.user(), world.user()];
     await world.split(seller, market, 10);
     const [id] = idsOf(await quote(user, market, [[0, BUY, 4_000, 10]]));
@@ -141,7 +141,7 @@ describe("replacing", () => {
     expect(await user.order(id!)).toMatchObject({ status: "canceled", reason: "user", filled: 3, remaining: 7 });
   });
 
-  test("a quote amended by PATCH is a quote still; one that was canceled or filled is none", async () => {
+  test("a quote amended by PATCH is still a quote; a canceled or filled one is not", async () => {
     const [market, user, seller] = [world.market(), world.user(), world.user()];
     await world.split(seller, market, 10);
     const [a, b] = idsOf(
@@ -185,7 +185,7 @@ describe("replacing", () => {
     expect(await user.balance()).toMatchObject({ held: 0 });
   });
 
-  test("a quote that would cross ends rejected, in all three ways, and the others stand", async () => {
+  test("a quote that would cross is rejected, in all three match types, and the others rest", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     await world.split(other, market, 10);
     await world.split(user, market, 10);
@@ -205,7 +205,7 @@ describe("replacing", () => {
     }
     expect(await user.balance()).toMatchObject({ held: notional(5_999, 1) });
     expect(await user.position(market.outcomes[1]!)).toMatchObject({ held: 1 });
-    // Of two that cross each other the first stands.
+    // Of two that cross each other the first rests.
     const [first, second] = await quote(user, market, [
       [0, BUY, 5_000, 1],
       [0, SELL, 5_000, 1],
@@ -214,7 +214,7 @@ describe("replacing", () => {
     expect(await user.order(second!.id)).toMatchObject(rejected);
   });
 
-  test("may move to where its old quotes were: they are gone before the new ones enter", async () => {
+  test("quotes may move to the prices of old ones, which are canceled first", async () => {
     const [market, user] = [world.market(), world.user()];
     await world.split(user, market, 10);
     await quote(user, market, [
@@ -232,7 +232,7 @@ describe("replacing", () => {
 });
 
 describe("many quotes", () => {
-  test("100 over 32 outcomes, replaced, kept and taken back", async () => {
+  test("100 over 32 outcomes are replaced, kept and withdrawn", async () => {
     const [market, user] = [world.market(32), world.user()];
     await world.split(user, market, 100);
     const set = (shift: number): QuoteSpec[] =>
@@ -271,7 +271,7 @@ describe("many quotes", () => {
     expect(await user.all("/orders?status=all")).toHaveLength(200);
   });
 
-  test("101 are refused and change nothing", async () => {
+  test("101 are rejected and change nothing", async () => {
     const [market, user] = [world.market(), world.user()];
     const [id] = idsOf(await quote(user, market, [[0, BUY, 4_000, 5]]));
     const many = Array.from({ length: 101 }, (_, i): QuoteSpec => [0, BUY, 100 + i, 1]);
@@ -280,7 +280,7 @@ describe("many quotes", () => {
     expect(await quote(user, market, many.slice(1))).toHaveLength(100);
   });
 
-  test("five outcomes, both sides, random sets: what stands is what was asked for last", async () => {
+  test("random sets over five outcomes and both sides: the last request is live", async () => {
     const random = Random.printed("random sets of quotes");
     const [market, user] = [world.market(5), world.user()];
     await world.split(user, market, 200);
@@ -298,7 +298,7 @@ describe("many quotes", () => {
         expect([outcome_id, side, price, remaining]).toEqual([market.outcomes[outcome], ...asked]);
         expect(status).toBe(standing.some(({ id }) => id === orders[i]!.id) ? "open" : "queued");
       }
-      // A quote that stood and was asked for again is the same order.
+      // A resting quote in the next request keeps its order.
       const key = ({ outcome_id, side, price, remaining }: OrderJson): string =>
         `${[outcome_id, side, price, remaining]}`;
       const counts = (list: readonly OrderJson[], k: string): number => list.filter((order) => key(order) === k).length;
@@ -312,7 +312,7 @@ describe("many quotes", () => {
 });
 
 describe("priority", () => {
-  test("an unchanged quote keeps its place, a replaced one goes behind the others", async () => {
+  test("an unchanged quote keeps its priority, a replaced one goes behind the others", async () => {
     const [market, user, other, seller] = [world.market(), world.user(), world.user(), world.user()];
     await world.split(seller, market, 50);
     const hit = async (): Promise<void> => void (await seller.place(terms(market, 0, SELL, 4_000, 1)));
@@ -342,7 +342,7 @@ describe("priority", () => {
     expect(await user.order(next!)).toMatchObject({ filled: 1 });
   });
 
-  test("others keep theirs while quotes around them are replaced a hundred times", async () => {
+  test("other orders keep theirs while quotes around them are replaced a hundred times", async () => {
     const [market, user, first, second, seller] = [
       ...[world.market(), world.user(), world.user(), world.user(), world.user()],
     ] as [TestMarket, Client, Client, Client, Client];

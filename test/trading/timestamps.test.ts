@@ -1,6 +1,6 @@
 /**
- * Orders that ask for timestamps: their answer and all that is told of them carry when they were received, matched, durable
- * and sent, whichever way they came and on any number of engine threads; nothing else does.
+ * Orders that request timestamps: their response and their updates carry when they were received, matched, durable and
+ * sent, over every entry point and on any number of engine threads; nothing else does.
  */
 import type { Static } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -15,7 +15,7 @@ import { type TestMarket, World } from "../support/world.ts";
 
 type Times = NonNullable<Static<typeof Order>["timestamps"]>;
 
-/** What the monotonic clock and the wall clock may be apart by, and what `Date.now` cuts off, µs. */
+/** The tolerance between the monotonic clock and the wall clock, and what `Date.now` truncates, in µs. */
 const SLACK = 20_000;
 const FIELDS = ["received", "matched", "durable", "sent"];
 
@@ -33,7 +33,7 @@ function timesOf({ timestamps }: OrderJson, since: number): Times {
 const timed = (client: Client, order: object): Promise<OrderJson> =>
   client.data("POST", "/orders?timestamps=true", order);
 
-/** What the owner hears of an order's coming to a status. */
+/** The owner's update about an order's new status. */
 async function update(socket: Socket, id: number, status: string): Promise<OrderJson> {
   return (await socket.frame<OrderJson>("order.updated", (order) => order.id === id && order.status === status)).data;
 }
@@ -44,14 +44,18 @@ describe.each(variants([1], [3]))("on %i engine threads", (threads) => {
   let taker: Client;
   let socket: Socket;
   beforeAll(async () => {
-    world = await World.start({ markets: [2, 2, 2, 2], env: { ENGINE_THREADS: String(threads) } });
+    world = await World.start({
+      named: { plain: {} },
+      markets: [2, 2, 2, 2, 2],
+      env: { ENGINE_THREADS: String(threads) },
+    });
     maker = world.user();
     taker = world.user();
     socket = await world.socket(maker);
   });
   afterAll(() => expectEndsWell(world));
 
-  test("the answer, and each update with the times of its own event", async () => {
+  test("the response and each update carry the times of their own event", async () => {
     // Each market is on another thread.
     for (const market of world.markets.slice(0, 3)) {
       const since = Date.now();
@@ -71,7 +75,7 @@ describe.each(variants([1], [3]))("on %i engine threads", (threads) => {
         expect(times.matched).toBeGreaterThan(before * 1_000 - SLACK);
         last = times;
       };
-      // A taker that doesn't ask has none.
+      // A taker that doesn't request timestamps has none.
       await next("partially_filled", async () => {
         const taken = await taker.place(terms(market, 0, SELL, 4_000, 3));
         expect(taken).not.toHaveProperty("timestamps");
@@ -123,7 +127,7 @@ describe.each(variants([1], [3]))("on %i engine threads", (threads) => {
     await maker.data("DELETE", "/orders");
   });
 
-  test("many at once: each has its own", async () => {
+  test("concurrent orders each have their own times", async () => {
     const since = Date.now();
     const client = world.client("user0", 0, 16);
     const orders = await Promise.all(
@@ -139,122 +143,119 @@ describe.each(variants([1], [3]))("on %i engine threads", (threads) => {
     }
     await maker.data("DELETE", "/orders");
   });
-});
 
-describe("nothing else has timestamps", () => {
-  let world: World;
-  let user: Client;
-  let market: TestMarket;
-  beforeAll(async () => {
-    world = await World.start({});
-    user = world.user();
-    market = world.market();
-  });
-  afterAll(() => expectEndsWell(world));
+  describe("nothing else has timestamps", () => {
+    let user: Client;
+    let market: TestMarket;
+    beforeAll(() => {
+      user = world.client("plain");
+      market = world.market();
+    });
 
-  test("an answer without them is the same but for them, byte for byte", async () => {
-    const place = async (client_order_id: string, query: string): Promise<string> => {
-      const body = JSON.stringify(terms(market, 0, BUY, 100, 1, { client_order_id }));
-      const headers = { Authorization: `Bearer ${user.token}`, "Content-Type": "application/json" };
-      const { body: bytes } = await user.send("POST", `/api/v1/orders${query}`, headers, body);
-      return bytes.toString().replaceAll(/"(id|created_at|updated_at)":\d+/g, '"$1":0');
-    };
-    const times = /,"timestamps":\{"received":\d{16},"matched":\d{16},"durable":\d{16},"sent":\d{16}\}/;
-    const plain = (await place("order-1", "")).replace("order-1", "order-N");
-    for (const [id, query] of [
-      ["order-2", "?timestamps=false"],
-      ["order-3", "?timestamps=true"],
-    ] as const) {
-      const answer = (await place(id, query)).replace(id, "order-N");
-      expect(times.test(answer)).toBe(query.endsWith("true"));
-      expect(answer.replace(times, "")).toBe(plain);
-    }
-    await user.data("DELETE", "/orders");
-  });
-
-  test("not what is read of the order later", async () => {
-    const { id } = await timed(user, terms(market, 0, BUY, 100, 1));
-    expect(await user.order(id)).not.toHaveProperty("timestamps");
-    for (const order of await user.all<OrderJson>("/orders")) expect(order).not.toHaveProperty("timestamps");
-    await user.cancel(id);
-    expect(await user.order(id)).not.toHaveProperty("timestamps");
-  });
-
-  test("not a repeated placement, neither while the first is on its way nor later", async () => {
-    const crowd = world.client("user0", 0, 12);
-    const order = terms(market, 0, BUY, 100, 1, { client_order_id: "again" });
-    const answers = await Promise.all(Array.from({ length: 12 }, () => timed(crowd, order)));
-    expect(answers.filter(({ timestamps }) => timestamps !== undefined)).toHaveLength(1);
-    const plain = answers.map(({ timestamps: _, ...rest }) => rest);
-    expect(plain).toEqual(plain.map(() => plain[0]));
-    expect(await timed(user, order)).toEqual(plain[0]);
-    await user.data("DELETE", "/orders");
-    expect(await timed(user, order)).toEqual(plain[0]);
-    // Who repeats without asking changes nothing for who asked first.
-    const text = JSON.stringify({ ...order, client_order_id: "mixed" });
-    const [first, second] = await Promise.all([
-      crowd.data<OrderJson>("POST", "/orders?timestamps=true", JSON.parse(text)),
-      rawPlacement(crowd, text),
-    ]);
-    const both = [first.timestamps !== undefined, second.includes('"timestamps"')];
-    // Whichever came first.
-    expect(both[1]).toBe(false);
-    await user.data("DELETE", "/orders");
-  });
-
-  test("HTTP takes the parameter on POST /orders alone, as true or false", async () => {
-    const order = terms(market, 0, BUY, 100, 1);
-    const { id } = await user.place(order);
-    for (const [method, path, body] of [
-      ["GET", "/orders", undefined],
-      ["DELETE", "/orders", undefined],
-      ["GET", `/orders/${id}`, undefined],
-      ["DELETE", `/orders/${id}`, undefined],
-      ["PATCH", `/orders/${id}`, { quantity: 1 }],
-      ["POST", "/orders/batch", { operations: [{ op: "place", ...order }] }],
-      ["PUT", `/quotes/${market.id}`, quotesBody(market, [])],
-      ["POST", "/wallet/split", { market_id: market.id, quantity: 1 }],
-    ] as const) {
-      const options = body === undefined ? {} : { body };
-      await expectRefused(user.request(method, `${path}?timestamps=true`, options), 400, 40000, /timestamps/);
-    }
-    for (const value of ["yes", "1", "", "true&timestamps=true"]) {
-      const asked = user.request("POST", `/orders?timestamps=${value}`, { body: order });
-      await expectRefused(asked, 400, 40000, /timestamps/);
-    }
-    const inBody = user.request("POST", "/orders", { body: { ...order, timestamps: true } });
-    await expectRefused(inBody, 400, 40000, /timestamps: unknown field/);
-    const [result] = await batch(user, [{ op: "place", timestamps: true, ...order }]);
-    expect([result!.code, result!.msg]).toEqual([40000, expect.stringMatching(/timestamps: unknown field/)]);
-    expect(await user.cancel(id)).toMatchObject({ id });
-    expect(await user.all("/orders")).toEqual([]);
-  });
-
-  test("the WebSocket takes the field beside the data of order.place alone", async () => {
-    const socket = await world.socket(user);
-    const order = terms(market, 0, BUY, 100, 1);
-    const { id } = await user.place(order);
-    for (const operation of [
-      { op: "order.cancel", data: { id } },
-      { op: "order.cancel_all" },
-      { op: "order.amend", data: { id, quantity: 1 } },
-      { op: "order.batch", data: { operations: [{ op: "place", ...order }] } },
-      { op: "quotes.replace", data: { market_id: market.id, quotes: [] } },
-      { op: "cancel_on_disconnect", enabled: true },
-      { op: "subscribe", channel: "book", market_id: market.id },
-      { op: "ping" },
-    ]) {
-      for (const timestamps of [true, false]) {
-        const { code, msg } = await socket.ask({ ...operation, timestamps });
-        expect([operation.op, code, msg]).toEqual([operation.op, 40000, expect.stringMatching(/timestamps/)]);
+    test("a response without timestamps is otherwise the same, byte for byte", async () => {
+      const place = async (client_order_id: string, query: string): Promise<string> => {
+        const body = JSON.stringify(terms(market, 0, BUY, 100, 1, { client_order_id }));
+        const headers = { Authorization: `Bearer ${user.token}`, "Content-Type": "application/json" };
+        const { body: bytes } = await user.send("POST", `/api/v1/orders${query}`, headers, body);
+        return bytes.toString().replaceAll(/"(id|created_at|updated_at)":\d+/g, '"$1":0');
+      };
+      const times = /,"timestamps":\{"received":\d{16},"matched":\d{16},"durable":\d{16},"sent":\d{16}\}/;
+      const plain = (await place("order-1", "")).replace("order-1", "order-N");
+      for (const [id, query] of [
+        ["order-2", "?timestamps=false"],
+        ["order-3", "?timestamps=true"],
+      ] as const) {
+        const answer = (await place(id, query)).replace(id, "order-N");
+        expect(times.test(answer)).toBe(query.endsWith("true"));
+        expect(answer.replace(times, "")).toBe(plain);
       }
-    }
-    for (const more of [{ timestamps: "true" }, { timestamps: 1 }, { data: { ...order, timestamps: true } }]) {
-      const { code, msg } = await socket.ask({ op: "order.place", data: order, ...more });
-      expect([code, msg]).toEqual([40000, expect.stringMatching(/timestamps/)]);
-    }
-    expect((await user.all<OrderJson>("/orders")).map((live) => live.id)).toEqual([id]);
-    await socket.close();
-    await user.data("DELETE", "/orders");
+      await user.data("DELETE", "/orders");
+    });
+
+    test("later reads of the order have none", async () => {
+      const { id } = await timed(user, terms(market, 0, BUY, 100, 1));
+      expect(await user.order(id)).not.toHaveProperty("timestamps");
+      for (const order of await user.all<OrderJson>("/orders")) expect(order).not.toHaveProperty("timestamps");
+      await user.cancel(id);
+      expect(await user.order(id)).not.toHaveProperty("timestamps");
+    });
+
+    test("a repeated placement has none, while the first is in flight or later", async () => {
+      const crowd = world.client("plain", 0, 12);
+      const order = terms(market, 0, BUY, 100, 1, { client_order_id: "again" });
+      const answers = await Promise.all(Array.from({ length: 12 }, () => timed(crowd, order)));
+      expect(answers.filter(({ timestamps }) => timestamps !== undefined)).toHaveLength(1);
+      const plain = answers.map(({ timestamps: _, ...rest }) => rest);
+      expect(plain).toEqual(plain.map(() => plain[0]));
+      expect(await timed(user, order)).toEqual(plain[0]);
+      await user.data("DELETE", "/orders");
+      expect(await timed(user, order)).toEqual(plain[0]);
+      // A repeat without the parameter changes nothing for the first caller.
+      const text = JSON.stringify({ ...order, client_order_id: "mixed" });
+      const [first, second] = await Promise.all([
+        crowd.data<OrderJson>("POST", "/orders?timestamps=true", JSON.parse(text)),
+        rawPlacement(crowd, text),
+      ]);
+      const both = [first.timestamps !== undefined, second.includes('"timestamps"')];
+      // Whichever came first.
+      expect(both[1]).toBe(false);
+      await user.data("DELETE", "/orders");
+    });
+
+    test("HTTP accepts the parameter on POST /orders only, as true or false", async () => {
+      const order = terms(market, 0, BUY, 100, 1);
+      const { id } = await user.place(order);
+      for (const [method, path, body] of [
+        ["GET", "/orders", undefined],
+        ["DELETE", "/orders", undefined],
+        ["GET", `/orders/${id}`, undefined],
+        ["DELETE", `/orders/${id}`, undefined],
+        ["PATCH", `/orders/${id}`, { quantity: 1 }],
+        ["POST", "/orders/batch", { operations: [{ op: "place", ...order }] }],
+        ["PUT", `/quotes/${market.id}`, quotesBody(market, [])],
+        ["POST", "/wallet/split", { market_id: market.id, quantity: 1 }],
+      ] as const) {
+        const options = body === undefined ? {} : { body };
+        await expectRefused(user.request(method, `${path}?timestamps=true`, options), 400, 40000, /timestamps/);
+      }
+      for (const value of ["yes", "1", "", "true&timestamps=true"]) {
+        const asked = user.request("POST", `/orders?timestamps=${value}`, { body: order });
+        await expectRefused(asked, 400, 40000, /timestamps/);
+      }
+      const inBody = user.request("POST", "/orders", { body: { ...order, timestamps: true } });
+      await expectRefused(inBody, 400, 40000, /timestamps: unknown field/);
+      const [result] = await batch(user, [{ op: "place", timestamps: true, ...order }]);
+      expect([result!.code, result!.msg]).toEqual([40000, expect.stringMatching(/timestamps: unknown field/)]);
+      expect(await user.cancel(id)).toMatchObject({ id });
+      expect(await user.all("/orders")).toEqual([]);
+    });
+
+    test("the WebSocket accepts the field beside the data of order.place only", async () => {
+      const socket = await world.socket(user);
+      const order = terms(market, 0, BUY, 100, 1);
+      const { id } = await user.place(order);
+      for (const operation of [
+        { op: "order.cancel", data: { id } },
+        { op: "order.cancel_all" },
+        { op: "order.amend", data: { id, quantity: 1 } },
+        { op: "order.batch", data: { operations: [{ op: "place", ...order }] } },
+        { op: "quotes.replace", data: { market_id: market.id, quotes: [] } },
+        { op: "cancel_on_disconnect", enabled: true },
+        { op: "subscribe", channel: "book", market_id: market.id },
+        { op: "ping" },
+      ]) {
+        for (const timestamps of [true, false]) {
+          const { code, msg } = await socket.ask({ ...operation, timestamps });
+          expect([operation.op, code, msg]).toEqual([operation.op, 40000, expect.stringMatching(/timestamps/)]);
+        }
+      }
+      for (const more of [{ timestamps: "true" }, { timestamps: 1 }, { data: { ...order, timestamps: true } }]) {
+        const { code, msg } = await socket.ask({ op: "order.place", data: order, ...more });
+        expect([code, msg]).toEqual([40000, expect.stringMatching(/timestamps/)]);
+      }
+      expect((await user.all<OrderJson>("/orders")).map((live) => live.id)).toEqual([id]);
+      await socket.close();
+      await user.data("DELETE", "/orders");
+    });
   });
 });
