@@ -1,16 +1,15 @@
-/** The control socket: the API's own operators' routes without a token, and what it does with anything else. */
+/** The control socket: it serves the operators' routes of the API without a token, and rejects everything else. */
 import { once } from "node:events";
 import { type Socket as Connection, connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ControlRequest, type ControlResponse, sendRequest } from "../../server/cli/control-socket.ts";
 import { MAX_BODY_BYTES } from "../../server/http/limits.ts";
-import { expectEndsWell } from "../support/checks.ts";
+import { expectBalanced, expectEndsWell } from "../support/checks.ts";
 import { Client } from "../support/client.ts";
 import { rowsOf } from "../support/data-dir.ts";
 import { login, PASSWORD, register } from "../support/identity.ts";
 import { OPERATOR, type OperatorUserJson, operatorOf } from "../support/operator.ts";
-import { alone } from "../support/trading.ts";
 import { PUBLIC_URL, World } from "../support/world.ts";
 
 let world: World;
@@ -22,7 +21,7 @@ afterAll(() => expectEndsWell(world));
 const path = (): string => join(world.server.dataDir, "control.sock");
 const control = async (request: ControlRequest): Promise<ControlResponse> => (await sendRequest(path(), request))!;
 
-/** The answer to bytes as they are. */
+/** Sends raw bytes; returns the response. */
 async function send(...pieces: (string | Buffer)[]): Promise<ControlResponse> {
   const socket = connect(path());
   let answer = "";
@@ -36,7 +35,7 @@ async function send(...pieces: (string | Buffer)[]): Promise<ControlResponse> {
 }
 
 describe("routes", () => {
-  test("answer as over HTTP, without a token", async () => {
+  test("respond as over HTTP, without a token", async () => {
     const operator = await operatorOf(world.server);
     const user = await operator.get<OperatorUserJson>("/admin/users/2");
     expect(await control({ method: "GET", path: "/admin/users/2" })).toEqual({ code: 0, msg: "ok", data: user });
@@ -45,7 +44,7 @@ describe("routes", () => {
     operator.close();
   });
 
-  test("change what they change by the shell's own name, under a made request id", async () => {
+  test("record the shell as the actor of a change, under a generated request id", async () => {
     const request = { method: "PATCH", path: "/admin/users/2/terms", body: { trading_fee: 70 } };
     expect(await control(request)).toMatchObject({ code: 0, data: { id: 2, terms: { trading_fee: 70 } } });
     const sql = "SELECT actor, user_id, details, address, request_id FROM audit_log WHERE action = 'user.set_terms'";
@@ -77,7 +76,7 @@ describe("routes", () => {
     ["a body that isn't wanted", { method: "GET", path: "/admin/users", body: {} }, 40000, /^body: /],
     ["an unknown command", { command: "shutdown", args: [] }, 4040, /no such command: shutdown/],
     ["a command of the prototype", { command: "constructor", args: [] }, 4040, /no such command/],
-  ])("%s is refused in the API's words", async (_what, request, code, message) => {
+  ])("%s is rejected with the API's message", async (_what, request, code, message) => {
     expect(await control(request as ControlRequest)).toEqual({ code, msg: expect.stringMatching(message), data: null });
   });
 
@@ -92,11 +91,11 @@ describe("routes", () => {
     ["a command without arguments", '{"command":"keys rotate"}\n', 40000, /^args: required/],
     ["arguments that are no text", '{"command":"keys rotate","args":[1]}\n', 40000, /^args/],
     ["a line that never ends", "x".repeat(MAX_BODY_BYTES + 1), 40000, /larger than/],
-  ])("%s is refused", async (_what, bytes, code, message) => {
+  ])("%s is rejected", async (_what, bytes, code, message) => {
     expect(await send(bytes)).toEqual({ code, msg: expect.stringMatching(message), data: null });
   });
 
-  test("a request may come in pieces and be large", async () => {
+  test("a request may be large and arrive in pieces", async () => {
     const line = JSON.stringify({ method: "POST", path: "/admin/users/2/suspend", body: { note: "é".repeat(30_000) } });
     expect(await send(line.slice(0, 100), line.slice(100, 20_000), `${line.slice(20_000)}\n`)).toMatchObject({
       code: 40000,
@@ -106,7 +105,7 @@ describe("routes", () => {
 });
 
 describe("operators", () => {
-  test("are made, granted and removed; the role counts at once, in sessions that live, and over a kill -9", async () => {
+  test("are created, granted and removed; the role applies at once, in open sessions, and over a kill -9", async () => {
     const made = await control({ command: "operator create", args: ["New@Example.com"] });
     expect(made).toMatchObject({ code: 0, data: { email: "new@example.com", role: "operator" } });
     const { id, password } = made.data as { id: number; password: string };
@@ -144,7 +143,7 @@ describe("operators", () => {
     ]);
   });
 
-  test("of two who make the same at once one does", async () => {
+  test("of two concurrent creations of one operator one succeeds", async () => {
     const request = { command: "operator create", args: ["twin@example.com"] };
     const both = await Promise.all([control(request), control(request)]);
     expect(both.map(({ code }) => code).sort()).toEqual([0, 40900]);
@@ -152,7 +151,7 @@ describe("operators", () => {
     expect(await login(world.server, "twin@example.com", password)).toMatchObject({ code: 0 });
   });
 
-  test("even the last one may go: the shell stays", async () => {
+  test("the last operator can be removed: the shell still serves", async () => {
     expect(await control({ command: "operator remove", args: ["operator@example.com"] })).toMatchObject({ code: 0 });
     expect(await login(world.server, "operator@example.com", PASSWORD)).toMatchObject({
       data: { user: { role: "user" } },
@@ -160,39 +159,29 @@ describe("operators", () => {
     expect(await control({ method: "GET", path: "/admin/users", query: "role=operator" })).toMatchObject({ code: 0 });
   });
 
-  test.each([["operator create"], ["operator grant"], ["operator remove"]])("%s wants an address", async (command) => {
-    for (const args of [[], [""], ["nobody"]]) {
-      const answer = await control({ command, args });
-      expect(answer).toMatchObject({ code: 40000, msg: expect.stringMatching(/^email: /) });
-    }
-    if (command !== "operator create") {
-      expect(await control({ command, args: ["nobody@example.com"] })).toMatchObject({ code: 4040 });
-    }
-  });
+  test.each([["operator create"], ["operator grant"], ["operator remove"]])(
+    "%s requires an email address",
+    async (command) => {
+      for (const args of [[], [""], ["nobody"]]) {
+        const answer = await control({ command, args });
+        expect(answer).toMatchObject({ code: 40000, msg: expect.stringMatching(/^email: /) });
+      }
+      if (command !== "operator create") {
+        expect(await control({ command, args: ["nobody@example.com"] })).toMatchObject({ code: 4040 });
+      }
+    },
+  );
 });
 
-describe("clients that stay", () => {
-  const connected = async ({ server }: World): Promise<Connection> => {
-    const socket = connect({ path: join(server.dataDir, "control.sock"), allowHalfOpen: true });
+describe("open connections", () => {
+  const connected = async (): Promise<Connection> => {
+    const socket = connect({ path: path(), allowHalfOpen: true });
     await once(socket, "connect");
     return socket;
   };
 
-  test("keep the server from nothing when it stops: one that asked, one that asks, one that never does", async () => {
-    await alone({ users: 1 }, async (other) => {
-      const [answered, asking, silent] = [await connected(other), await connected(other), await connected(other)];
-      answered.write('{"method":"GET","path":"/admin/users"}\n');
-      answered.resume();
-      await once(answered, "end");
-      asking.write('{"method":"GET"');
-      await other.server.stop();
-      for (const socket of [answered, asking, silent]) socket.destroy();
-      other.server = await other.server.restart();
-    });
-  });
-
-  test("one that closes its half when it has asked is answered", async () => {
-    const socket = await connected(world);
+  test("a client that half-closes after its request gets the response", async () => {
+    const socket = await connected();
     let text = "";
     socket.setEncoding("utf8").on("data", (part) => {
       text += part;
@@ -201,5 +190,17 @@ describe("clients that stay", () => {
     socket.end(`${JSON.stringify({ method: "POST", path: "/admin/deposits", body })}\n`);
     await once(socket, "end");
     expect(JSON.parse(text)).toMatchObject({ code: 0, data: body });
+  });
+
+  // The last test: it stops the server.
+  test("never delay a stop: one after its request, one within it, one that never sends any", async () => {
+    const [answered, asking, silent] = [await connected(), await connected(), await connected()];
+    answered.write('{"method":"GET","path":"/admin/users"}\n');
+    answered.resume();
+    await once(answered, "end");
+    asking.write('{"method":"GET"');
+    await expectBalanced(world.anonymous());
+    await world.server.stop();
+    for (const socket of [answered, asking, silent]) socket.destroy();
   });
 });
