@@ -80,7 +80,7 @@ function rig() {
     while (exchange.writer.hasReservedRoom(1)) exchange.writer.probe(() => 0);
     exchange.writer.publish();
   };
-  /** Takes all commands as an engine would; answers their kinds but for those of `fill`. */
+  /** Consumes all commands as an engine would; returns their kinds except those of `fill`. */
   const drain = (): number[] => {
     exchange.writer.publish();
     const kinds: number[] = [];
@@ -94,7 +94,7 @@ function rig() {
   return { exchange, registry, market, life, writer, journal, port, fill, drain };
 }
 
-test("a market whose time is over is closed when there is room to say so, and told of once", async () => {
+test("a market past its closes_at closes once the ring has room, and publishes it once", async () => {
   const { life, market, journal, port, fill, drain } = rig();
   fill();
   expect(life.closeDue(NOW - 1)).toBe(true);
@@ -104,7 +104,7 @@ test("a market whose time is over is closed when there is room to say so, and to
   await expect(life.change(market, "close", null, operator, context)).rejects.toMatchObject({ kind: { code: 50300 } });
   expect(drain()).toEqual([]);
   expect(life.closeDue(NOW)).toBe(true);
-  // It is on its way: nobody else may change the market, and the next tick has nothing to do.
+  // The close is in flight: nobody else may change the market, and the next tick does nothing.
   await expect(life.change(market, "halt", null, operator, context)).rejects.toMatchObject({ kind: { code: 40900 } });
   expect(life.closeDue(NOW + 200)).toBe(true);
   expect(drain()).toEqual([R.CommandKind.closeMarket]);
@@ -115,7 +115,7 @@ test("a market whose time is over is closed when there is room to say so, and to
   port.close();
 });
 
-test("a new market is there once its engine can be told of it", async () => {
+test("a new market exists once the ring has room for its command", async () => {
   const { registry, writer, journal, port, fill, drain } = rig();
   const made = writer.write([
     {
@@ -134,7 +134,7 @@ test("a new market is there once its engine can be told of it", async () => {
   const [{ id }] = (await once(journal, "message")) as [WriteRequest];
   fill();
   journal.postMessage({ id, results: [{ id: 2, created: true, firstOutcomeId: 3 }] } satisfies WriteReply);
-  // A turn in which the reply has come.
+  // One turn, in which the reply arrives.
   await once(port, "message");
   expect(registry.get(2)).toBeUndefined();
   expect(drain()).toEqual([]);

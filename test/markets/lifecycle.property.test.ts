@@ -1,6 +1,6 @@
 /**
- * Markets led through their lives at random while users trade, split and merge in them, over several kills: each answer
- * is what a plain count of states says, the books balance after each step, and in the end no resolved market owes a share.
+ * Random market lives while users trade, split and merge in them, over several kills: each response matches a plain state
+ * machine, the exchange balances after each step, and at the end no resolved market owes a share.
  */
 import { expect, test } from "vitest";
 import { expectBalanced } from "../support/checks.ts";
@@ -14,7 +14,7 @@ const STEPS = 250;
 const USERS = 4;
 const MOST_MARKETS = 8;
 const KILL_CHANCE = 0.01;
-/** What trading may be answered where the market is open. */
+/** The codes that trading in an open market may return. */
 const FAIR = [0, 42201, 42202, 42900, 42901];
 
 interface Known extends TestMarket {
@@ -175,7 +175,7 @@ class Lives {
   }
 }
 
-test("markets of random lives, over kills, agree with a plain count and balance at every step", async () => {
+test("random market lives, over kills, match a plain state machine and balance at every step", async () => {
   const random = Random.printed("lives of markets");
   await alone({ users: USERS, named: OPERATORS, markets: [] }, async (world) => {
     const lives = new Lives(world, random);

@@ -1,6 +1,6 @@
 /**
- * The life of a market as operators lead it and as traders meet it: what each state allows, what is told, what is written
- * down, and what holds when two ask at once or the process is killed in between.
+ * The life of a market for operators and traders: what each state allows, the updates and audit lines of each step,
+ * concurrent steps, and recovery after kill -9.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clockAt, eventually, expectBalanced, expectEndsWell } from "../support/checks.ts";
@@ -84,7 +84,7 @@ describe("on one server", () => {
     },
   );
 
-  test("each step is told on the channel, of one market and of all, and is in the lists by its status", async () => {
+  test("each step is published on the channel of one market and of all, and shows in the lists by status", async () => {
     const market = await propose(world.user());
     const [one, all] = [await Socket.open(world.server, null), await Socket.open(world.server, null)];
     await one.subscribe("markets", market.id);
@@ -108,7 +108,7 @@ describe("on one server", () => {
     for (const socket of [one, all]) await socket.close();
   });
 
-  test("each step leaves a line with who, why and by which request; one that is refused leaves none", async () => {
+  test("each step leaves an audit line with actor, note and request id; a rejected step leaves none", async () => {
     const user = world.user();
     const market = await propose(user);
     const { user_id } = rowsOf<{ user_id: number }>(
@@ -130,11 +130,11 @@ describe("on one server", () => {
       of("market.close", { note: "close it" }),
       of("market.void", { payouts: [5_000, 5_000], note: "void it" }),
     ]);
-    // "test-" numbers each request anew: all are different.
+    // Each request has its own "test-" number.
     expect(new Set(lines.map(({ request_id }) => request_id)).size).toBe(lines.length);
   });
 
-  test("a halted market keeps its orders and matches nothing; cancels work, and what is left trades on", async () => {
+  test("a halted market keeps its orders and matches nothing; cancels work, and the rest trades after it resumes", async () => {
     const market = tradable(await made());
     const [maker, taker] = [world.user(), world.user()];
     await world.split(maker, market, 50);
@@ -176,7 +176,7 @@ describe("on one server", () => {
     await socket.close();
   });
 
-  test("closing cancels what rests, tells its owners, and leaves nothing but merges", async () => {
+  test("closing cancels resting orders, notifies their owners, and allows only merges", async () => {
     const market = tradable(await made());
     const user = world.user();
     await world.split(user, market, 20);
@@ -203,7 +203,7 @@ describe("on one server", () => {
     await socket.close();
   });
 
-  test("two who ask at once: what the one does stands, and the other is refused or comes after it", async () => {
+  test("of two concurrent steps one wins, and the other is rejected or follows it", async () => {
     const second = await asOperator(world, "second");
     const rounds: [way: string[], step: string, rival: string][] = [
       [[], "halt", "halt"],
@@ -246,7 +246,7 @@ describe("on one server", () => {
     second.close();
   });
 
-  test("what an operator makes is open at once and found everywhere; its slug is its own", async () => {
+  test("an operator's market is open at once and listed everywhere; its slug is unique", async () => {
     const event = await operator.data<{ id: number; markets: unknown[] }>("POST", "/admin/events", {
       slug: "the-race",
       title: "The race of the year",
@@ -281,7 +281,7 @@ describe("on one server", () => {
     expect(feed.items.map(({ slug }) => slug).sort()).toEqual(["the-race", market.slug]);
     const user = world.user();
     await user.place(terms(tradable(market), 2, BUY, 3_000, 1));
-    // Texts that change are found by the next search, and the old ones no more.
+    // The next search finds changed texts, and no longer the old ones.
     await operator.data("PATCH", `/admin/markets/${market.slug}`, {
       description: "Unheard-of rules.",
       category: "games",
@@ -345,7 +345,7 @@ describe("on one server", () => {
     await expectRefused(operator.request(method, path, { body }), 400, 40000, message);
   });
 
-  test("what isn't there is 4040, for every step", async () => {
+  test("an unknown market is 4040, for every step", async () => {
     for (const id of [UNKNOWN, "no-such-market", 0, "-1", "1.5"]) {
       for (const step of ["open", "halt", "resume", "close", "void"]) {
         await expectRefused(operator.request("POST", `/admin/markets/${id}/${step}`, { body: {} }), 404, 4040);

@@ -1,6 +1,6 @@
 /**
- * What the public reads: the list of markets with filters, search and sorts, a market by id and slug, books with depth
- * and with what mint and merge add, which are made once, the feed, the clock and the probes.
+ * Public reads: the list of markets with filters, search and sorts, a market by id and slug, books with depth and implied
+ * depth and their cached texts, the feed, the clock and the probes.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Seed } from "../../server/bootstrap/seed.ts";
@@ -167,7 +167,7 @@ describe("the feed", () => {
     expect(await client.get<Feed>("/feed?page=1000000&size=100")).toMatchObject({ items: [], total: first.total });
     // An event without an open market isn't shown.
     expect(seen).not.toContain("event none");
-    // What was traded today comes first; an event counts the volume of its markets.
+    // Markets traded today come first; an event sums the volume of its markets.
     expect(seen.slice(0, 3)).toEqual(["market market-31", "market market-17", "market market-3"]);
     const event = (await client.get<Feed>("/feed?size=100")).items.find(({ slug }) => slug === "tens");
     expect(event!.markets).toHaveLength(LISTED / 10);
@@ -223,13 +223,13 @@ describe("books", () => {
     };
     const [before, both] = [await texts(ofYes), await texts(ofBoth)];
     const { ts, sequence } = await client.get<BookJson>(ofYes[0]!);
-    // Who asks later is told the same time.
+    // A later read shows the same time.
     await expect.poll(async () => (await client.get<{ now: number }>("/time")).now).toBeGreaterThan(ts + 1);
     expect([await texts(ofYes), await texts(ofBoth)]).toEqual([before, both]);
     for (const path of [...ofYes, ...ofBoth]) {
       expect((await requestPacked(client, "GET", path)).data).toEqual(await client.get(path));
     }
-    // The other book's change is seen where it adds to what is shown.
+    // A change of the other book shows where it adds implied depth.
     await bid(no, 1_300);
     expect((await texts(ofYes)).map((text, i) => text === before[i])).toEqual([true, true, true, true, false, false]);
     expect((await texts(ofBoth)).some((text, i) => text === both[i])).toBe(false);
@@ -252,7 +252,7 @@ describe("books", () => {
     for (let round = 0; round < 6; round++) {
       for (let n = 0; n < 30; n++) {
         const side = random.pick([BUY, SELL]);
-        // Bids a little low and asks a little high, so that most may rest.
+        // Bids a little low and asks a little high, so that most rest.
         const price = even + (side === BUY ? -1 : 1) * random.integer(-5, 40) * 10;
         const terms = { market_id: market.id, outcome_id: random.pick(outcomes), side, price, post_only: true };
         await random.pick(makers).place({ ...terms, quantity: random.integer(1, 5) });

@@ -1,6 +1,6 @@
 /**
- * The ring of recent trades against plain lists: a page from it is just what a database with all trades would answer, it
- * answers whatever it surely holds, and nothing that it may lack.
+ * The ring of recent trades against plain lists: a page from it equals the page of a database with all trades. It returns
+ * every page that it is sure to hold, and none that may lack a trade.
  */
 import { expect, test } from "vitest";
 import { MatchType } from "../../engine/constants.ts";
@@ -10,7 +10,7 @@ import { Random } from "../support/random.ts";
 
 const WORDS = { [MatchType.direct]: "direct", [MatchType.mint]: "mint", [MatchType.merge]: "merge" };
 
-/** A market with all its trades, oldest first, and the number of those that the ring was never given. */
+/** A market with all its trades, oldest first, and the number of those that the ring never received. */
 class PlainMarket {
   readonly id: number;
   readonly trades: { fill: number; json: string }[] = [];
@@ -34,7 +34,7 @@ class PlainMarket {
 class Trading {
   readonly random: Random;
   readonly ring: RecentTrades;
-  /** The markets of all trades that the ring was given. */
+  /** The markets of all trades that the ring received. */
   readonly given: PlainMarket[] = [];
   private fill = 0;
 
@@ -66,16 +66,16 @@ class Trading {
     this.given.push(market);
   }
 
-  /** How many of the market's latest trades are in a ring of so many. */
+  /** How many of the market's latest trades a ring of this size holds. */
   kept(market: PlainMarket, capacity: number): number {
     return this.given.slice(-capacity).filter((each) => each === market).length;
   }
 }
 
-test("a page is what the database would answer, or left to it", () => {
+test("a page equals the database's, or is left to the database", () => {
   const random = Random.printed("recent trades");
   const capacity = 64;
-  let answered = 0;
+  let served = 0;
   let left = 0;
   for (let round = 0; round < 30; round++) {
     const trading = new Trading(random, capacity);
@@ -96,17 +96,17 @@ test("a page is what the database would answer, or left to it", () => {
       const isAll = kept === market.trades.length;
       if (isKnown && (isAll || ofThem.length > limit)) {
         expect(page).toEqual(market.page(below, limit));
-        answered++;
+        served++;
       } else {
         expect(page).toBe(null);
         left++;
       }
     }
   }
-  expect([answered > 300, left > 300]).toEqual([true, true]);
+  expect([served > 300, left > 300]).toEqual([true, true]);
 });
 
-test("what is below a trade that the ring was not given yet is left to the database", () => {
+test("pages below a trade that the ring hasn't received yet are left to the database", () => {
   const trading = new Trading(Random.printed("trades ahead"), 64);
   const market = new PlainMarket(1, 0);
   for (let n = 0; n < 5; n++) trading.add(market);
@@ -118,7 +118,7 @@ test("what is below a trade that the ring was not given yet is left to the datab
   expect(trading.ring.page(1, OLD_TRADES, null, 10)).toBe(null);
 });
 
-test("a page that is far down is left to the database", () => {
+test("a far page is left to the database", () => {
   const trading = new Trading(Random.printed("deep pages"), 4_096);
   const market = new PlainMarket(1, 0);
   for (let n = 0; n < MAX_TRADES_WALKED + 100; n++) trading.add(market);

@@ -1,7 +1,7 @@
 /**
- * A market that a hundred thousand users hold is settled in one transaction while thousands of them listen, and nobody
- * else's answer waits long for it. What counts is the gateway's processor time between a question and its answer: how
- * long the answer takes is for the machine to say, which may have other work.
+ * A market with a hundred thousand holders settles in one transaction while thousands of them listen, and no other response
+ * waits long for it. The test measures the gateway's processor time between request and response: elapsed time depends on
+ * the machine's other work.
  */
 
 import { join } from "node:path";
@@ -27,14 +27,14 @@ import { USDC } from "../support/world.ts";
 const HOLDERS = 100_000;
 const LISTENERS = 2_000;
 const LONGEST_MS = 50;
-/** Answers before the settlement. */
+/** Responses before the settlement. */
 const QUIET_ANSWERS = 300;
 const DEPOSIT = 18 * USDC;
 const PROBE = pathToFileURL(fileURLToPath(new URL("../../dist/bench/children/answer-probe.js", import.meta.url)));
 
 const tokenOf = (index: number): string => `pm_pat_holder-${index}`;
 
-/** A connection that counts the positions it is told of, by outcome, and keeps the last balance. */
+/** A connection that counts position updates by outcome, and keeps the last balance. */
 class Listener {
   readonly positions = new Map<number, PositionJson>();
   balance: BalanceJson | null = null;
@@ -58,7 +58,7 @@ class Listener {
   }
 }
 
-/** The longest of so many answers at least. */
+/** The longest of at least this many responses. */
 async function answersOf(probe: Probe, count: number): Promise<ProbeReport> {
   let report = await probe.report();
   for (let answers = 0; answers < count; ) {
@@ -74,7 +74,7 @@ async function answersOf(probe: Probe, count: number): Promise<ProbeReport> {
   return report;
 }
 
-test("100,000 holders are paid at once, and the gateway answers meanwhile", async () => {
+test("100,000 holders are paid in one settlement while the gateway keeps responding", async () => {
   await alone({ users: 0, named: OPERATORS, markets: [2, 2] }, async (world) => {
     const market = world.market();
     await world.server.stop();
@@ -87,7 +87,7 @@ test("100,000 holders are paid at once, and the gateway answers meanwhile", asyn
     expect(await operator.get<MarketJson>(`/markets/${market.id}`)).toMatchObject({ open_interest: sets });
     await take(operator, market, "close");
     const listeners: Listener[] = [];
-    // Some at a time: a server has a queue for connections that come.
+    // A few at a time: the server's accept queue is bounded.
     for (let i = 0; i < LISTENERS; i += 200) {
       listeners.push(
         ...(await Promise.all(tokens.slice(i, i + 200).map((token) => Listener.open(server.root, token)))),
@@ -107,7 +107,7 @@ test("100,000 holders are paid at once, and the gateway answers meanwhile", asyn
     );
     expect(resolved).toMatchObject({ status: "resolved", open_interest: 0 });
     expect(busy.refused).toBe(0);
-    // A machine on which everything takes that long is not to blame on the settlement.
+    // A machine where every response is slow says nothing about the settlement.
     expect(busy.longestBusyMs).toBeLessThan(Math.max(LONGEST_MS, 3 * quiet.longestBusyMs));
 
     // A set of this market pays one USDC, whatever its outcomes pay.

@@ -1,4 +1,4 @@
-/** The orders behind the lists: after any changes they are what sorting everything anew would give. */
+/** The sort orders behind the lists: after any changes they equal a full sort. */
 import { describe, expect, test } from "vitest";
 import { MAX_MOVED_PER_READ } from "../../server/markets/limits.ts";
 import { Column, matches, SortedIds } from "../../server/markets/sorted-ids.ts";
@@ -15,7 +15,7 @@ describe("an order", () => {
     for (let round = 0; round < 300; round++) {
       for (let n = random.integer(0, 40); n > 0; n--) {
         const id = random.integer(1, 300);
-        // Few keys, so that many are equal; now and then one leaves.
+        // Few keys, so that many are equal; sometimes one leaves.
         if (random.chance(0.2)) keys.delete(id);
         else keys.set(id, random.integer(-5, 5));
         order.mark(id);
@@ -28,7 +28,7 @@ describe("an order", () => {
     }
   });
 
-  test("a read moves a bounded number of ids; the next ones go on, and none is lost", () => {
+  test("a read moves a bounded number of ids; later reads continue, and none is lost", () => {
     const random = Random.printed("a bounded move");
     const count = 4 * MAX_MOVED_PER_READ;
     const keys = Array.from({ length: count }, (_, id) => id);
@@ -57,7 +57,7 @@ describe("an order", () => {
   });
 });
 
-test("a column filters by any value, and by none that it hasn't", () => {
+test("a column filters by any of its values, and finds nothing for others", () => {
   const column = new Column();
   const values = ["sports", null, "", "0", 0, "sports"];
   for (const [id, value] of values.entries()) column.set(id + 100, value);

@@ -38,7 +38,7 @@ afterAll(async () => {
   await expectEndsWell(world);
 });
 
-/** So many trades of one share each: direct ones, mints and merges in turn. */
+/** Makes this many trades of one share each: direct ones, mints and merges in turn. */
 async function trade(market: TestMarket, count: number): Promise<void> {
   const { length } = market.outcomes;
   const even = Math.floor(10_000 / length);
@@ -98,7 +98,7 @@ function expectAll(market: TestMarket, found: readonly TradeJson[]): void {
   expect(found.every(({ market_id }) => market_id === market.id)).toBe(true);
 }
 
-/** The answers' bytes to a walk with these limits, in turn. */
+/** The bytes of the responses to a walk with these limits, in turn. */
 async function bytesOf(market: TestMarket, limits: readonly number[]): Promise<string[]> {
   const texts: string[] = [];
   for (let cursor: string | null = null, n = 0; ; n++) {
@@ -120,7 +120,7 @@ async function restart(): Promise<void> {
 test("a market that never traded has one empty page", async () => {
   const market = world.market();
   expect(await reader.get<Page>(pathOf(market, 1, null))).toEqual({ items: [], next_cursor: null });
-  // A cursor of another list's length is refused, one of no trade of this market's finds what is below it.
+  // A cursor of another list's length is rejected; one between this market's trades finds those below it.
   const cursor = new Listing("/markets/:id/trades", { marketId: market.id }).cursor(5);
   expect(await reader.get<Page>(pathOf(market, 1, cursor))).toEqual({ items: [], next_cursor: null });
   expect(await reader.request("GET", pathOf(market, 1, "x"))).toMatchObject({ status: 400, code: 40000 });
@@ -133,7 +133,7 @@ describe("markets that trade", () => {
     for (const market of markets) for (const user of [maker, taker]) await world.split(user, market, 3_000);
   });
 
-  test("pages are all trades, each once, whatever their size", async () => {
+  test("the pages contain every trade once, whatever their size", async () => {
     for (const market of markets) await trade(market, 60);
     for (const market of markets) {
       for (const largest of [3, 20, MAX_LIMIT]) expectAll(market, await walk(market, largest));
@@ -148,7 +148,7 @@ describe("markets that trade", () => {
     }
   });
 
-  test("what came meanwhile is not in the pages that follow, and nothing is lost", async () => {
+  test("new trades don't appear in later pages of a walk, and none is lost", async () => {
     const [market] = markets as [TestMarket];
     for (const largest of [2, 30]) {
       const before = stored(market).length;
@@ -159,7 +159,7 @@ describe("markets that trade", () => {
     }
   });
 
-  test("the bytes after a restart, when memory has forgotten, are the same", async () => {
+  test("responses are byte for byte the same after a restart, when memory is empty", async () => {
     const limits = [[1, 7, 30], [MAX_LIMIT]];
     const read = async (): Promise<string[][][]> => {
       const texts: string[][][] = [];
@@ -194,7 +194,7 @@ describe("markets that trade", () => {
     while (!isOver) {
       const market = random.pick(markets);
       walks.push([market, await walk(market, random.pick([5, 50, MAX_LIMIT]))]);
-      // A large page is the database's, which is ahead of memory; a small one is memory's.
+      // A large page comes from the database, a small one from memory.
       const newest: number[] = [];
       for (const limit of [MAX_LIMIT, 1, MAX_LIMIT, 1]) {
         newest.push((await reader.get<Page>(pathOf(market, limit, null))).items[0]!.id);
@@ -211,7 +211,7 @@ describe("markets that trade", () => {
   });
 });
 
-test("so far down that memory is not walked, the database goes on", async () => {
+test("far pages come from the database without a walk through memory", async () => {
   const market = world.market();
   const quantity = MAX_TRADES_WALKED + 300;
   await world.split(maker, market, quantity);
