@@ -3,8 +3,7 @@
  * logs.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createServer as createHttpServer, type Server as HttpServer, type IncomingMessage } from "node:http";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
@@ -17,130 +16,11 @@ import {
   verificationMail,
 } from "../../server/accounts/mail-templates.ts";
 import { MAX_WAITING_MESSAGES, type Mail, Notifier, type NotifierOptions } from "../../server/accounts/notifier.ts";
+import { SmtpServer, TO, Webhook } from "./message-servers.ts";
 
 const FROM = "Prediction Exchange <no-reply@exchange.example>";
-const TO = "ada@mail.example";
 const PHONE = "+447400123456";
 const QUICK_RETRIES = { retryPausesMs: [20, 40, 60] };
-
-interface ReceivedMail {
-  readonly from: string;
-  readonly to: readonly string[];
-  /** Dots unescaped, line ends as on the wire. */
-  readonly data: string;
-}
-
-/** How the server treats a connection: serves it, cuts it before the greeting, rejects it, or never responds. */
-type Welcome = "serve" | "drop" | "refuse" | "ignore";
-
-/** The minimal subset of RFC 5321 that a client needs. */
-class SmtpServer {
-  readonly received: ReceivedMail[] = [];
-  /** The treatment of the next connections; once empty, the server serves all of them. */
-  readonly welcomes: Welcome[] = [];
-  /** Replies to the next recipients; once empty, the server accepts all of them. */
-  readonly recipientAnswers: string[] = [];
-  connections = 0;
-  private readonly sockets = new Set<Socket>();
-  private readonly server: Server = createServer((socket) => this.welcome(socket));
-
-  async listen(): Promise<string> {
-    await new Promise<void>((resolve) => this.server.listen(0, "127.0.0.1", resolve));
-    return `smtp://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
-  }
-
-  close(): void {
-    this.server.close();
-    for (const socket of this.sockets) socket.destroy();
-  }
-
-  get isConnected(): boolean {
-    return this.sockets.size > 0;
-  }
-
-  private welcome(socket: Socket): void {
-    this.connections++;
-    this.sockets.add(socket);
-    socket.on("close", () => this.sockets.delete(socket));
-    socket.on("error", () => {});
-    const welcome = this.welcomes.shift() ?? "serve";
-    if (welcome === "drop") socket.destroy();
-    else if (welcome === "refuse") socket.end(`554 no mail from you to ${TO}\r\n`);
-    else if (welcome === "serve") this.serve(socket);
-  }
-
-  private serve(socket: Socket): void {
-    let input = "";
-    let isData = false;
-    let mail = { from: "", to: [] as string[] };
-    const answer = (line: string) => void socket.write(`${line}\r\n`);
-    const command = (line: string) => {
-      const verb = line.slice(0, 4).toUpperCase();
-      if (verb === "EHLO") answer("250 test");
-      else if (verb === "MAIL") {
-        mail = { from: line.slice(10), to: [] };
-        answer("250 ok");
-      } else if (verb === "RCPT") {
-        mail.to.push(line.slice(8));
-        answer(this.recipientAnswers.shift() ?? "250 ok");
-      } else if (verb === "DATA") {
-        isData = true;
-        answer("354 go on");
-      } else if (verb === "QUIT") socket.end("221 bye\r\n");
-      else answer("250 ok");
-    };
-    socket.setEncoding("latin1");
-    socket.on("data", (chunk: string) => {
-      input += chunk;
-      for (;;) {
-        const end = isData ? "\r\n.\r\n" : "\r\n";
-        const at = input.indexOf(end);
-        if (at < 0) return;
-        const part = input.slice(0, at);
-        input = input.slice(at + end.length);
-        if (!isData) command(part);
-        else {
-          this.received.push({ ...mail, data: `${part}\r\n`.replace(/^\.\./gm, ".") });
-          isData = false;
-          answer("250 queued");
-        }
-      }
-    });
-    answer("220 test ESMTP");
-  }
-}
-
-/** Responds to each request with the next status, or with 204 when none is left. Does not respond on "ignore". */
-class Webhook {
-  readonly requests: { readonly method: string; readonly type: string; readonly body: string }[] = [];
-  readonly answers: (number | "ignore")[] = [];
-  private readonly server: HttpServer = createHttpServer((request, response) => {
-    void read(request).then((body) => {
-      const type = request.headers["content-type"] ?? "";
-      this.requests.push({ method: request.method ?? "", type, body });
-      const status = this.answers.shift() ?? 204;
-      if (status === "ignore") return;
-      if (status === 302) response.setHeader("location", "/elsewhere");
-      response.writeHead(status).end(status === 204 ? undefined : "some words");
-    });
-  });
-
-  async listen(): Promise<string> {
-    await new Promise<void>((resolve) => this.server.listen(0, "127.0.0.1", resolve));
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/send?key=url-secret`;
-  }
-
-  close(): void {
-    this.server.close();
-    this.server.closeAllConnections();
-  }
-}
-
-async function read(request: IncomingMessage): Promise<string> {
-  let text = "";
-  for await (const chunk of request) text += chunk;
-  return text;
-}
 
 interface LogLine {
   readonly level: number;
@@ -161,20 +41,20 @@ let outbox = "";
 let logged = "";
 let smtp: SmtpServer;
 let webhook: Webhook;
-let messengers: Notifier[] = [];
+let notifiers: Notifier[] = [];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "exchange-test-"));
   outbox = join(folder, "data", "outbox");
   logged = "";
-  messengers = [];
+  notifiers = [];
   smtp = new SmtpServer();
   webhook = new Webhook();
 });
 afterEach(async () => {
   smtp.close();
   webhook.close();
-  await Promise.all(messengers.map((notifier) => notifier.close()));
+  await Promise.all(notifiers.map((notifier) => notifier.close()));
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -187,7 +67,7 @@ function start(options: Partial<NotifierOptions> = {}): Notifier {
   });
   const logger = pino({ level: "trace", base: null }, memory);
   const notifier = new Notifier({ smtpUrl: null, smsWebhookUrl: null, outbox, from: FROM, logger, ...options });
-  messengers.push(notifier);
+  notifiers.push(notifier);
   return notifier;
 }
 
@@ -254,7 +134,7 @@ describe("the outbox", () => {
     expect(logged).toBe("");
   });
 
-  test("links of every length up to 74 characters stand in the file as they are", async () => {
+  test("links of every length up to 74 characters are in the file unchanged", async () => {
     const notifier = start();
     const links = Array.from({ length: 55 }, (_, i) => "https://e.example/?t".padEnd(20 + i, "=.aZ9_-"));
     for (const link of links) notifier.sendMail(verificationMail(TO, link, 86_400_000));
@@ -281,12 +161,12 @@ describe("the outbox", () => {
     expect(readFiles().map((content) => parse(content).body)).toEqual(bodies);
   });
 
-  test("nothing is made before the first message", () => {
+  test("the folder is not created before the first message", () => {
     start();
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("a folder that can't be made fails the sending, and the next attempt makes it", async () => {
+  test("a delivery fails if the folder can't be created, and a retry creates it", async () => {
     writeFileSync(join(folder, "data"), "in the way");
     const notifier = start({ retryPausesMs: [100, 100, 100] });
     notifier.sendMail(mailOf("text"));
@@ -314,7 +194,7 @@ describe("mail by SMTP", () => {
     await until(() => expect(smtp.isConnected).toBe(false));
   });
 
-  test("is tried again when the server drops and refuses connections", async () => {
+  test("is retried when the server drops and rejects connections", async () => {
     smtp.welcomes.push("drop", "refuse");
     const notifier = start({ smtpUrl: await smtp.listen(), ...QUICK_RETRIES });
     notifier.sendMail(mailOf("secret words"));
@@ -326,7 +206,7 @@ describe("mail by SMTP", () => {
     ]);
   });
 
-  test("is given up after four attempts, with one error line", async () => {
+  test("is dropped after four attempts, with one error line", async () => {
     smtp.recipientAnswers.push(...Array.from({ length: 4 }, () => `550 no such user ${TO}`));
     const notifier = start({ smtpUrl: await smtp.listen(), ...QUICK_RETRIES });
     notifier.sendMail(mailOf("secret words"));
@@ -344,7 +224,7 @@ describe("mail by SMTP", () => {
     expect(logLines()).toHaveLength(4);
   });
 
-  test("pauses are a second, then longer, where nothing else is asked for", async () => {
+  test("is retried after a second by default", async () => {
     smtp.welcomes.push("drop");
     const notifier = start({ smtpUrl: await smtp.listen() });
     notifier.sendMail(mailOf("text"));
@@ -354,7 +234,7 @@ describe("mail by SMTP", () => {
     expect(performance.now() - failedAt).toBeGreaterThan(900);
   });
 
-  test("one that is tried again doesn't hold up those behind it", async () => {
+  test("a retry doesn't delay the mails behind it", async () => {
     smtp.recipientAnswers.push("451 later");
     const notifier = start({ smtpUrl: await smtp.listen(), retryPausesMs: [300] });
     for (const text of ["first", "second", "third"]) notifier.sendMail(mailOf(text));
@@ -362,7 +242,7 @@ describe("mail by SMTP", () => {
     expect(smtp.received.map(({ data }) => parse(data).body.trimEnd())).toEqual(["second", "third", "first"]);
   });
 
-  test("a server that never answers costs one time-out, and texts don't wait for it", async () => {
+  test("a server that never responds costs one timeout, and text messages don't wait for it", async () => {
     smtp.welcomes.push("ignore");
     const smtpUrl = await smtp.listen();
     const notifier = start({ smtpUrl, ...QUICK_RETRIES, timeoutsMs: { mail: 1_000, text: 10_000 } });
@@ -386,7 +266,7 @@ describe("text messages by webhook", () => {
     expect(logged).toBe("");
   });
 
-  test("are tried again after an error and a redirect, which isn't followed", async () => {
+  test("are retried after an error and a redirect, which isn't followed", async () => {
     webhook.answers.push(503, 302, 200);
     const notifier = start({ smsWebhookUrl: await webhook.listen(), ...QUICK_RETRIES });
     notifier.sendText({ to: PHONE, body: "code" });
@@ -399,7 +279,7 @@ describe("text messages by webhook", () => {
     ]);
   });
 
-  test("are tried again where nobody answers in time, and given up in the end", async () => {
+  test("are retried after a timeout, and dropped in the end", async () => {
     webhook.answers.push("ignore", "ignore");
     const smsWebhookUrl = await webhook.listen();
     const notifier = start({ smsWebhookUrl, retryPausesMs: [10], timeoutsMs: { mail: 100, text: 100 } });
@@ -411,7 +291,7 @@ describe("text messages by webhook", () => {
     ]);
   });
 
-  test("where nobody listens the line has the socket's error", async () => {
+  test("the log line has the socket's error if nobody listens", async () => {
     const smsWebhookUrl = await webhook.listen();
     webhook.close();
     const notifier = start({ smsWebhookUrl, retryPausesMs: [] });
@@ -452,7 +332,7 @@ describe("an address is one recipient or none", () => {
     `${TO} `,
     `${"a".repeat(250)}@mail.example`,
   ];
-  test("what isn't one plain address gets nothing, by SMTP and in the outbox", async () => {
+  test("no mail is sent to anything but one plain address, by SMTP or to the outbox", async () => {
     const bySmtp = start({ smtpUrl: await smtp.listen(), ...QUICK_RETRIES });
     const byFile = start();
     for (const address of addresses) {
@@ -502,7 +382,7 @@ describe("an address is one recipient or none", () => {
 });
 
 describe("bounds", () => {
-  test("a thousand wait, counting those to try again; what comes beyond is dropped with a line each", async () => {
+  test("a thousand messages wait, retries included; each one beyond is dropped with a log line", async () => {
     webhook.answers.push(503, "ignore");
     const notifier = start({ smsWebhookUrl: await webhook.listen(), retryPausesMs: [60_000] });
     notifier.sendText({ to: PHONE, body: "to try again" });
@@ -518,7 +398,7 @@ describe("bounds", () => {
     webhook.close();
   });
 
-  test("there is room again once some were sent", async () => {
+  test("there is room again after some were sent", async () => {
     const notifier = start({ smsWebhookUrl: await webhook.listen() });
     for (let i = 0; i <= MAX_WAITING_MESSAGES; i++) notifier.sendText({ to: PHONE, body: `message ${i}` });
     await until(() => expect(webhook.requests.length).toBe(MAX_WAITING_MESSAGES));
@@ -530,7 +410,7 @@ describe("bounds", () => {
 });
 
 describe("close", () => {
-  test("gives what waits for its next attempt that one at once", async () => {
+  test("retries the waiting messages at once", async () => {
     smtp.recipientAnswers.push("451 later");
     const notifier = start({ smtpUrl: await smtp.listen(), retryPausesMs: [60_000] });
     notifier.sendMail(mailOf("text"));
@@ -540,7 +420,7 @@ describe("close", () => {
     expect(logLines()).toHaveLength(1);
   });
 
-  test("gives up what fails then, with an error line", async () => {
+  test("drops a message that fails then, with an error line", async () => {
     webhook.answers.push(503, 503);
     const notifier = start({ smsWebhookUrl: await webhook.listen(), retryPausesMs: [60_000, 60_000] });
     notifier.sendText({ to: PHONE, body: "code" });
@@ -549,7 +429,7 @@ describe("close", () => {
     expect(logLines()[1]).toMatchObject({ level: ERROR, attempt: 2, responseCode: 503 });
   });
 
-  test("waits for servers that never answer a few seconds, and says how many were given up", async () => {
+  test("waits a few seconds for servers that never respond, and logs how many messages it drops", async () => {
     smtp.welcomes.push("ignore");
     webhook.answers.push("ignore");
     const notifier = start({ smtpUrl: await smtp.listen(), smsWebhookUrl: await webhook.listen() });
@@ -570,7 +450,7 @@ describe("close", () => {
     await until(() => expect(smtp.isConnected).toBe(false));
   });
 
-  test("drops what comes later, and may be called twice", async () => {
+  test("drops later messages, and may be called twice", async () => {
     const notifier = start();
     expect(notifier.close()).toBe(notifier.close());
     notifier.sendMail(mailOf("late"));
@@ -606,7 +486,7 @@ test("no line holds a text, a link, a code, an address, a number or a URL, whate
   for (const line of logLines()) for (const key of Object.keys(line)) expect(known).toContain(key);
 });
 
-test("a port that nobody listens on is a failed sending like any other", async () => {
+test("a closed port fails a delivery like any other error", async () => {
   const smtpUrl = await smtp.listen();
   smtp.close();
   await expect(
@@ -615,48 +495,4 @@ test("a port that nobody listens on is a failed sending like any other", async (
   const notifier = start({ smtpUrl, retryPausesMs: [] });
   notifier.sendMail(mailOf("text"));
   await until(() => expect(logLines()).toMatchObject([{ level: ERROR, kind: "mail", attempt: 1 }]));
-});
-
-describe("the words", () => {
-  const link = "https://exchange.example/?token=abc";
-  const mails = {
-    verification: verificationMail(TO, link, 86_400_000),
-    reset: passwordResetMail(TO, link, 3_600_000),
-    changed: passwordChangedMail(TO),
-  };
-
-  test.for(Object.entries(mails))("%s: ASCII, of lines of at most 76 characters", ([, mail]) => {
-    expect(mail.to).toBe(TO);
-    expect(`${mail.subject}\n${mail.text}`).toMatch(/^[\n\x20-\x7e]*$/);
-    for (const line of mail.text.split("\n")) expect(line.length).toBeLessThanOrEqual(76);
-  });
-
-  test("a link stands alone on its line, with how long it is valid and what to do if it wasn't asked for", () => {
-    for (const mail of [mails.verification, mails.reset]) {
-      expect(mail.text.split("\n").filter((line) => line.includes("http"))).toEqual([link]);
-      expect(mail.text).toContain("If you did not");
-    }
-    expect(mails.verification.text).toContain("valid for 24 hours");
-    expect(mails.reset.text).toContain("valid for 1 hour ");
-    expect(mails.changed.text).toContain("If you did not");
-  });
-
-  test("the code stands in the text message as digits", () => {
-    const { to, body } = phoneCodeText(PHONE, "012345", 600_000);
-    expect(to).toBe(PHONE);
-    expect(body).toContain("code is 012345. It is valid for 10 minutes. Don't share it.");
-    expect(body.match(/\d{6}/g)).toEqual(["012345"]);
-    expect(body.length).toBeLessThanOrEqual(160);
-  });
-
-  test.for([
-    [1_000, "1 second"],
-    [90_000, "90 seconds"],
-    [60_000, "1 minute"],
-    [5_400_000, "90 minutes"],
-    [172_800_000, "48 hours"],
-    [2_500, "2 seconds"],
-  ] as const)("%d ms is %s", ([ms, words]) => {
-    expect(phoneCodeText(PHONE, "123456", ms).body).toContain(`valid for ${words}.`);
-  });
 });
