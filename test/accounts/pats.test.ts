@@ -262,51 +262,52 @@ describe("a token", () => {
 });
 
 describe("allowed addresses", () => {
+  const allowed = [
+    "192.0.2.7",
+    "198.51.100.0/24",
+    "203.0.113.77/28",
+    "2001:db8::7",
+    "2001:DB8:1:0::/48",
+    "::ffff:192.0.2.99",
+  ];
+  const good = [
+    "192.0.2.7",
+    "::ffff:192.0.2.7",
+    "198.51.100.0",
+    "198.51.100.255",
+    "203.0.113.64",
+    "203.0.113.79",
+    "2001:db8::7",
+    "2001:0DB8:0:0:0:0:0:7",
+    "2001:db8:1:ffff::1",
+    "192.0.2.99",
+    // The rightmost entry counts; the client can forge the entries to its left.
+    "10.1.1.1, 192.0.2.7",
+    "junk, 192.0.2.7",
+  ];
+  const bad = [
+    "192.0.2.8",
+    "198.51.101.0",
+    "203.0.113.80",
+    "203.0.113.63",
+    "2001:db8::8",
+    "2001:db8:2::1",
+    "::1",
+    "::192.0.2.7",
+    "192.0.2.7, 192.0.2.8",
+    "192.0.2.7, 127.0.0.2",
+    // No usable entry: the proxy's own address counts.
+    "192.0.2.7, junk",
+    "",
+  ];
+
   test("bind a token, over HTTP and on a socket, by the address that a trusted proxy saw", async () => {
     const session = await enter("bound");
     const { server } = world;
-    const allowed = [
-      "192.0.2.7",
-      "198.51.100.0/24",
-      "203.0.113.77/28",
-      "2001:db8::7",
-      "2001:DB8:1:0::/48",
-      "::ffff:192.0.2.99",
-    ];
     const made = await make(session, { allowed_ips: allowed });
     expect((await recordOf(session, made.id)).allowed_ips).toEqual(made.allowed_ips);
     expect(made.allowed_ips).toHaveLength(allowed.length);
     const client = clientOf(made.token);
-    const good = [
-      "192.0.2.7",
-      "::ffff:192.0.2.7",
-      "198.51.100.0",
-      "198.51.100.255",
-      "203.0.113.64",
-      "203.0.113.79",
-      "2001:db8::7",
-      "2001:0DB8:0:0:0:0:0:7",
-      "2001:db8:1:ffff::1",
-      "192.0.2.99",
-      // The rightmost entry counts; the client can forge the entries to its left.
-      "10.1.1.1, 192.0.2.7",
-      "junk, 192.0.2.7",
-    ];
-    const bad = [
-      "192.0.2.8",
-      "198.51.101.0",
-      "203.0.113.80",
-      "203.0.113.63",
-      "2001:db8::8",
-      "2001:db8:2::1",
-      "::1",
-      "::192.0.2.7",
-      "192.0.2.7, 192.0.2.8",
-      "192.0.2.7, 127.0.0.2",
-      // No usable entry: the proxy's own address counts.
-      "192.0.2.7, junk",
-      "",
-    ];
     const order = { body: terms(world.markets[0]!, 0, BUY, 100, 1) };
     for (const address of bad) {
       const headers = { "X-Forwarded-For": address };
