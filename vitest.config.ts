@@ -64,6 +64,7 @@ const THREE_THREADS = pathsOf([
   "websocket/channels",
   "websocket/hub",
   "websocket/operations",
+  "websocket/pipelined-operations",
 ]);
 
 const common = {
