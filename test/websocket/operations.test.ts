@@ -9,7 +9,15 @@ import { Socket } from "../support/socket.ts";
 import { BUY, quote, SELL, terms } from "../support/terms.ts";
 import { type TestMarket, tokenOf, USDC, World } from "../support/world.ts";
 import type { Results } from "./order-frames.ts";
-import { expectSame, UNKNOWN_ID, wrongAmends, wrongBatches, wrongPlacements, wrongQuotes } from "./wrong-operations.ts";
+import {
+  expectSame,
+  type Mistake,
+  UNKNOWN_ID,
+  wrongAmends,
+  wrongBatches,
+  wrongPlacements,
+  wrongQuotes,
+} from "./wrong-operations.ts";
 
 const ROUTE_OPERATIONS = [
   ...["order.place", "order.cancel", "order.cancel_all", "order.amend", "order.batch", "quotes.replace"],
