@@ -1,4 +1,4 @@
-/** A maker who sends thousands of messages at once, as after a signal or a pause of the gateway, is no flood. */
+/** A maker who sends a burst of thousands of messages, as after a signal or a pause of the gateway, is no flood. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { expectEndsWell } from "../support/checks.ts";
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => expectEndsWell(world));
 
-test("each of thousands of orders sent at once is answered", async () => {
+test("every order of a burst of thousands gets a response", async () => {
   const [user, market] = [world.user(), world.market()];
   const socket = new WebSocket(`ws://127.0.0.1:${world.server.port}/api/v1/ws?token=${user.token}`);
   await new Promise((resolve) => socket.once("open", resolve));

@@ -1,6 +1,6 @@
 /**
- * Connections that send as fast as they can and never pause: uWebSockets.js would read one of them for as long as there
- * is more. They are cut off, and an order of somebody else comes through meanwhile.
+ * Connections that send as fast as they can and never pause: uWebSockets.js would read from one of them without end.
+ * The server closes them, and meanwhile executes another client's order.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
@@ -10,7 +10,7 @@ import { head, Wire } from "../support/wire.ts";
 import { type TestMarket, tokenOf, World } from "../support/world.ts";
 import { frame } from "./fuzz/messages.ts";
 
-/** Some tens of ms each as a rule; for ever, where nobody is cut off. */
+/** Usually some tens of ms each; endless if the server closes no connection. */
 const SLOWEST_ORDER_MS = 4_000;
 const CONNECTIONS = 4;
 const upgrade = (path: string): string =>
@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => expectEndsWell(world));
 
-/** Sends the bytes again and again until the connection ends; reads what comes, and keeps none of it. */
+/** Sends the bytes repeatedly until the connection ends; reads and discards all responses. */
 function flood(begin: string, again: Buffer): Wire {
   const wire = new Wire(world.server.port);
   const push = (): void => {
@@ -64,7 +64,7 @@ test.for([
   expect(performance.now() - since).toBeLessThan(SLOWEST_ORDER_MS);
 });
 
-test("a body in chunks of one byte is read in a moment", async () => {
+test("a body in chunks of one byte is read quickly", async () => {
   const wire = new Wire(world.server.port);
   const body = JSON.stringify(terms(market, 0, BUY, 1, 1, { time_in_force: "ioc" })).padEnd(65_536, " ");
   const chunks = [...body].map((character) => `1\r\n${character}\r\n`).join("");

@@ -18,7 +18,7 @@ beforeAll(async () => {
   market = world.market();
 });
 afterAll(async () => {
-  // Whatever they were taken for, nobody has an order of it.
+  // No request placed an order.
   expect(await world.client("victim").all("/orders?status=all")).toEqual([]);
   await expectBalanced(world.anonymous());
   await expectEndsWell(world);
@@ -27,7 +27,7 @@ afterAll(async () => {
 const SMUGGLED = "smuggled";
 const lines = (...parts: string[]): string => parts.join("\r\n");
 
-/** A whole placement in the victim's name. */
+/** A complete placement with the victim's token. */
 function smuggled(): string {
   const body = JSON.stringify(terms(market, 0, BUY, 100, 1, { client_order_id: SMUGGLED }));
   const fields = [
@@ -38,13 +38,13 @@ function smuggled(): string {
   return lines("POST /api/v1/orders HTTP/1.1", "Host: x", ...fields, "", body);
 }
 
-/** The start line, Host, a token of who sends it, and more fields; a body or what is taken for one. */
+/** A request: start line, Host, the sender's token, more fields, and a body or bytes that look like one. */
 function placing(fields: readonly string[], body: string): string {
   const own = ["Host: x", `Authorization: Bearer ${tokenOf("sender")}`, ...fields];
   return lines("POST /api/v1/orders HTTP/1.1", ...own, "", body);
 }
 
-/** A read that may have a body nobody wants. */
+/** A read, which may carry a superfluous body. */
 const reading = (fields: readonly string[], body = ""): string => {
   return lines("GET /api/v1/time HTTP/1.1", "Host: x", ...fields, "", body);
 };
@@ -57,10 +57,10 @@ const CHUNKED = "Transfer-Encoding: chunked";
 /** uWebSockets.js on an unreadable head: the versions for Node 24 and later respond before they close. */
 const [UNREADABLE, NO_VERSION] = majorOf(process.versions.node) < 24 ? ["closed", "closed"] : ["400", "505"];
 
-/** Answered so often as there are statuses, or ("closed") not at all, before the connection ends or waits for more. */
+/** One response for each status, or none ("closed"), before the connection ends or waits for more. */
 type Case = readonly [name: string, bytes: () => string, ...outcomes: string[]];
 
-/** Answers and the end, or that nothing more comes while others are answered twice. */
+/** Sends the bytes, waits for two orders on another connection, and ends. Returns the responses' statuses or "closed". */
 async function outcome(bytes: string): Promise<string> {
   const wire = new Wire(world.server.port);
   wire.socket.write(bytes, "latin1");
@@ -69,7 +69,7 @@ async function outcome(bytes: string): Promise<string> {
   wire.socket.end();
   await wire.ended;
   const text = wire.received.toString("latin1");
-  // An answer to the order of the victim would name it.
+  // A response to the victim's order would name it.
   expect(text).not.toContain(SMUGGLED);
   expect(text).not.toMatch(/HTTP\/1\.1 50[0-4]/);
   const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) [A-Z]/g)].map(([, status]) => status!);

@@ -27,7 +27,7 @@ type Kind = (typeof KINDS)[number];
  * one. The rest is V8's heap, of which 35 to 130 MiB are in use, varying over time.
  */
 const MAX_GROWN_MIB = 400;
-/** Of the sentinel's orders beside the attack: some ms as a rule, and this on a machine that does ten other things. */
+/** For the sentinel's orders during the attack: usually some ms, and this on a heavily loaded machine. */
 const MAX_ORDER_MS = 3_000;
 /** For one response to an attack; hashing a password takes a tenth of a second, and other requests queue behind it. */
 const MAX_ANSWER_MS = 8_000;

@@ -1,4 +1,4 @@
-/** The fuzz in short: from one seed that never changes, and from a fresh one, printed so that it can be repeated. */
+/** A short fuzz run from a fixed seed, and one from a fresh seed, which is printed so that the run can be repeated. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -11,7 +11,7 @@ test.each([
   ["the same as ever", ["--seed", "20261122"]],
   ["a fresh one", []],
 ])("%s", async (_, seed) => {
-  // What it finds is in the error that this rejects with.
+  // The error names the finding.
   const { stdout } = await run(process.execPath, [FUZZ, ...seed, "--seconds", "5"]);
   process.stdout.write(stdout);
   for (const answered of ["http 200", "http 400", "raw 400", "websocket 0", "websocket 40000"]) {

@@ -1,6 +1,6 @@
 /**
- * WebSocket handshakes that are none, and frames that no client may send: answered or ended at once, each for its own
- * connection only, while an order goes through on another. Random ones are the fuzz's.
+ * Invalid WebSocket handshakes and frames: the server rejects each immediately and closes only its own connection, while
+ * an order on another connection is executed. The fuzz covers random ones.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
@@ -24,7 +24,7 @@ function handshake(fields: readonly string[], line = "GET /api/v1/ws HTTP/1.1"):
   return [line, ...fields, "", ""].join("\r\n");
 }
 
-/** The answer's head; what else came stays with the wire. */
+/** The response's head; the wire keeps the rest. */
 async function ask(wire: Wire, bytes: string): Promise<string> {
   wire.socket.write(bytes, "latin1");
   await wire.until((text) => text.includes("\r\n\r\n"));
@@ -46,8 +46,8 @@ describe("handshakes", () => {
     ["two lengths", 400, [...FIELDS, "Content-Length: 0", "Content-Length: 1"]],
     ["a body", 101, [...FIELDS, "Content-Length: 0"]],
     ["a page of another site: it has no cookie to misuse", 101, [...FIELDS, "Origin: https://evil.example"]],
-    ["subprotocols that nobody knows", 101, [...FIELDS, "Sec-WebSocket-Protocol: a, __proto__, msgpackx, "]],
-    ["extensions that nobody knows", 101, [...FIELDS, "Sec-WebSocket-Extensions: permessage-deflate; x=1, y"]],
+    ["unknown subprotocols", 101, [...FIELDS, "Sec-WebSocket-Protocol: a, __proto__, msgpackx, "]],
+    ["unknown extensions", 101, [...FIELDS, "Sec-WebSocket-Extensions: permessage-deflate; x=1, y"]],
     ["a token that is none", 401, FIELDS, "GET /api/v1/ws?token=%00%ff%E0%80 HTTP/1.1"],
     ["a token without an end", 401, FIELDS, `GET /api/v1/ws?token=${"a".repeat(3_000)} HTTP/1.1`],
     ["a token whose name is not", 101, FIELDS, "GET /api/v1/ws?Token=x&__proto__[token]=x&a HTTP/1.1"],
@@ -89,7 +89,7 @@ describe("frames", () => {
     ],
     ["16 MiB", frame(TEXT, Buffer.alloc(1 << 24, 0x20))],
     ["half a close code", frame(CLOSE, bytes("03"))],
-    ["a close code that nobody may send", frame(CLOSE, bytes("03ed"))],
+    ["a reserved close code", frame(CLOSE, bytes("03ed"))],
     ["a close whose reason is no UTF-8", frame(CLOSE, bytes("03e8c328"))],
   ];
   test.for(bad)("%s ends its connection", async ([, sent]) => {
@@ -100,11 +100,11 @@ describe("frames", () => {
     const order = await other.place(terms(market, 0, BUY, 1, 1, { time_in_force: "ioc" }));
     expect(order.status).toBe("queued");
     await wire.ended;
-    // Nothing of it was taken for an operation.
+    // The server executed none of it as an operation.
     expect(wire.received.toString("latin1")).not.toContain('"now"');
   });
 
-  test("a frame without a mask is no operation", async () => {
+  test("a frame without a mask is not executed as an operation", async () => {
     const wire = new Wire(world.server.port);
     await ask(wire, handshake(FIELDS));
     wire.socket.write(Buffer.concat([Buffer.from([LAST | TEXT, ping.length]), ping]));
@@ -114,7 +114,7 @@ describe("frames", () => {
     expect(wire.received.toString("latin1")).not.toContain('"now"');
   });
 
-  test("hundreds of the smallest are answered in their turn, and nobody else waits", async () => {
+  test("hundreds of the smallest frames are answered in order, without delaying other connections", async () => {
     const wire = new Wire(world.server.port);
     await ask(wire, handshake(FIELDS));
     const count = 450;

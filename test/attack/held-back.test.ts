@@ -1,6 +1,6 @@
 /**
- * An answer that is held back to the end of its turn of the event loop, because its request came in chunks, keeps its
- * place: before the messages about what it answers.
+ * A response that waits for the end of its turn of the event loop, because its request arrived in chunks, still precedes
+ * the messages about its effects.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
@@ -46,6 +46,6 @@ test.for([
     wire.socket.destroy();
   }
   socket.socket.destroy();
-  // Which of two connections is read first, when both have something, is up to this process's event loop.
+  // If both connections have data, this process's event loop decides which it reads first.
   expect(early).toBeLessThan(ORDERS / 2);
 });

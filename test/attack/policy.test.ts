@@ -1,7 +1,7 @@
 /**
- * What pages of other origins may do: read what anybody may, call with a token of their own, and nothing where sessions
- * are made and kept. That every answer carries the policy is checked with every answer (support/client.ts); here are those
- * that no other test asks for, preflights, and a server that is reached by HTTPS.
+ * What pages of other origins may do: read public data and call with their own token, but not use sessions.
+ * support/client.ts checks that every response carries the policy; this file adds responses that no other test requests,
+ * preflights, and a server behind HTTPS.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Route } from "../../server/http/route.ts";
@@ -17,7 +17,7 @@ let world: World;
 let anonymous: Client;
 let user: Client;
 beforeAll(async () => {
-  // One token is refused soon: of each limited answer there is one.
+  // Few requests exceed a user's limit; the other limits are out of reach.
   const limits = JSON.stringify({ user: 3, address: 1_000, auth_identifier: 1_000 });
   const env = { PUBLIC_URL: OWN, RATE_LIMITS: limits };
   world = await World.start({ users: 1, named: { owner: { password: PASSWORD } }, markets: [2], env });
@@ -37,7 +37,7 @@ const pathOf = (route: Route): string => {
 };
 const withPrefix = (route: Route): string => (route.unversioned ? "" : API_BASE) + route.path;
 
-describe("answers", () => {
+describe("responses carry the policy", () => {
   const bearer = { Authorization: `Bearer ${tokenOf("user0")}` };
   const place = { market_id: 1, outcome_id: 1, side: 1, price: 10, quantity: 1 };
   const cases: readonly (readonly [number, string, string, Record<string, string>, (object | null)?])[] = [
@@ -66,7 +66,7 @@ describe("answers", () => {
     expect(raw.headers["strict-transport-security"]).toBe("max-age=31536000");
   });
 
-  test("429, with what is left of the limit", async () => {
+  test("429, with the remaining limit", async () => {
     let raw: RawAnswer;
     do raw = await send("GET", "/api/v1/me/fills", bearer);
     while (raw.status === 200);
@@ -89,7 +89,7 @@ describe("preflights", () => {
 
   test.for([...paths])("%s", async ([path, routes]) => {
     const target = path.replaceAll(/:\w+/g, "1");
-    // HEAD is wherever GET is.
+    // Every route with GET has HEAD.
     const methodsOf = (some: readonly Route[]): string[] =>
       some.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])).sort();
     const all = methodsOf(routes);
@@ -114,12 +114,12 @@ describe("preflights", () => {
     }
   });
 
-  test("OPTIONS that asks for no method is a method as any other", async () => {
+  test("OPTIONS without a requested method is handled like any other method", async () => {
     const { status, headers } = await send("OPTIONS", "/api/v1/orders", { Origin: FOREIGN });
     expect([status, methodsIn(headers.allow)]).toEqual([405, ["DELETE", "GET", "HEAD", "POST"]]);
   });
 
-  test("cost the caller none of its requests", async () => {
+  test("don't count against the caller's rate limits", async () => {
     const asked = { "Access-Control-Request-Method": "GET" };
     const own = { Authorization: `Bearer ${tokenOf("user0")}`, Origin: FOREIGN, ...asked };
     for (let n = 0; n < 20; n++) await send("OPTIONS", "/api/v1/orders/1", own);
@@ -144,13 +144,13 @@ describe("pages of other sites", () => {
     },
   );
 
-  test("those of PUBLIC_URL may, and those of the name that the request is sent to, and who is no page", async () => {
+  test("pages of PUBLIC_URL and of the requested host may, and so may callers that send no Origin", async () => {
     const host = `127.0.0.1:${world.server.port}`;
     const headers: readonly Record<string, string>[] = [{ Origin: OWN }, { Origin: `http://${host}`, Host: host }, {}];
     for (const each of headers) expect((await send("POST", "/api/v1/auth/login", each, signIn)).status).toBe(200);
   });
 
-  test("may not read metrics through the browser of somebody inside the network", async () => {
+  test("may not read metrics through a browser inside the network", async () => {
     const raw = await send("GET", "/metrics", { Origin: FOREIGN });
     expect([raw.status, raw.headers["access-control-allow-origin"]]).toEqual([403, OWN]);
     expect(raw.body.toString()).not.toMatch(/exchange_money/);

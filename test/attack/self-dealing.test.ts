@@ -1,6 +1,6 @@
 /**
- * Two accounts that trade with each other alone earn nothing: by no kind of match, price, token or terms of their own,
- * not by merging, voiding or resolving. And what merging costs where the exchange asks for it.
+ * Two accounts that trade only with each other earn nothing, whatever the match types, prices, tokens and terms, and
+ * whether they merge, or the market is voided or resolved. Also the merge fee.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MICRO_PER_SHARE } from "../../engine/limits.ts";
@@ -22,7 +22,7 @@ let world: World;
 beforeAll(async () => {
   const named = {
     ...{ ann: DEALER, bea: DEALER },
-    // One that pays no fee by its terms.
+    // Its terms waive the fee.
     ...{ free: { ...DEALER, terms: { ...DEALER.terms, trading_fee: 0, maker_rebate: 0, pat_rebate: 0 } } },
     ...{ cheap: { ...DEALER, terms: { merge_fee: 7 } } },
   };
@@ -40,7 +40,7 @@ const totals = async (clients: readonly Client[]): Promise<number> => {
   return balances.reduce((sum, { total }) => sum + total, 0);
 };
 
-/** Runs `round` again and again: after each the house has no less than before. Answers what the dealers earned. */
+/** Repeats `round` and expects the house never to lose. Returns the dealers' profit. */
 async function deal(dealers: readonly Client[], rounds: number, round: (n: number) => Promise<void>): Promise<number> {
   const before = await totals(dealers);
   let { house } = await dealers[0]!.solvency();
@@ -54,7 +54,7 @@ async function deal(dealers: readonly Client[], rounds: number, round: (n: numbe
   return (await totals(dealers)) - before;
 }
 
-/** Ends the market: each share of it is paid, and a set 1 USDC. */
+/** Closes and voids the market, which pays 1 USDC for each set. */
 async function closeOut(market: TestMarket): Promise<void> {
   for (const step of ["close", "void"]) {
     const run = await admin(world.server.dataDir, "market", step, market.slug);
@@ -73,12 +73,12 @@ describe("the attack that drained the house: mint with each other, merge, again"
     const dealers = [world.client("ann"), world.client("bea")] as const;
     const rest = Math.floor(9_999 / count);
     const earned = await deal(dealers, 20, async (n) => {
-      // The one rests with all outcomes but one, the other takes that one; then the other way round.
+      // One rests bids on all outcomes but one, the other takes the last; then they swap.
       for (const [maker, taker] of [dealers, [dealers[1], dealers[0]] as const]) {
         for (let i = 0; i < count - 1; i++) await maker!.place(terms(market, i, BUY, rest, 1_000));
         const price = 10_000 - rest * (count - 1);
         await filled(taker!, (await taker!.place(terms(market, count - 1, BUY, price, 1_000))).id);
-        // What one has of the set, the other has of the rest: the next mint makes both whole.
+        // Each has the outcomes that the other lacks: the next mint completes both.
         for (let i = 0; i < count - 1; i++) await taker!.place(terms(market, i, BUY, rest, 1_000));
         await filled(maker!, (await maker!.place(terms(market, count - 1, BUY, price, 1_000))).id);
       }
@@ -93,7 +93,7 @@ describe("the attack that drained the house: mint with each other, merge, again"
   });
 });
 
-test("direct and merge matches with each other cost at least as much in fees as they bring in rebates", async () => {
+test("direct and merge matches with each other cost at least as much in fees as they earn in rebates", async () => {
   const market = world.market(3);
   const random = Random.printed("self-dealing");
   const dealers = [world.client("ann"), world.client("bea"), world.client("free")] as const;
@@ -115,7 +115,7 @@ test("direct and merge matches with each other cost at least as much in fees as 
     ] as const);
     await maker.place(terms(market, outcome, sides[0], price, 100));
     await filled(taker, (await taker.place(terms(market, outcome, sides[1], price, 100))).id);
-    // A merge, in some rounds of one that pays no fee.
+    // A merge match; in some rounds, one side pays no fee.
     await maker.data("PUT", `/quotes/${market.id}`, {
       quotes: [quote(market, 0, SELL, 3_000, 50), quote(market, 1, SELL, random.integer(2_000, 4_000), 50)],
     });
@@ -131,12 +131,12 @@ test("direct and merge matches with each other cost at least as much in fees as 
   }
   expect(rebates).toBeGreaterThan(0);
   expect([...kinds].sort()).toEqual(["direct", "merge"]);
-  // Each set that is left pays 1 USDC in the end: the shares of three outcomes come to it whole.
+  // Each remaining set finally pays 1 USDC: the payouts of its three outcomes add up to it.
   await closeOut(market);
   expect((await totals(dealers)) - before).toBeLessThanOrEqual(0);
 });
 
-test("a voided market pays 1 USDC a set, wherever its shares are", async () => {
+test("a voided market pays 1 USDC a set, whoever holds its shares", async () => {
   const market = world.market(3);
   const [ann, bea] = [world.client("ann"), world.client("bea")];
   const before = await totals([ann, bea]);
@@ -151,10 +151,10 @@ test("a voided market pays 1 USDC a set, wherever its shares are", async () => {
   expect((await ann.solvency()).house).toBe(house);
 });
 
-describe("what merging costs", () => {
+describe("the merge fee", () => {
   const limits = (client: Client): Promise<LimitsJson> => client.get("/me/limits");
 
-  test("is MERGE_FEE of each set, told in the answer, the transactions, the position and the house", async () => {
+  test("is MERGE_FEE of each set, shown in the response, the transactions, the position and the house", async () => {
     const [user, market] = [world.user(), world.market(3)];
     expect(await limits(user)).toMatchObject({ fees: { merge_fee: MERGE_FEE } });
     expect(await user.data("POST", "/wallet/split", { market_id: market.id, quantity: 9 })).toEqual({
@@ -162,7 +162,7 @@ describe("what merging costs", () => {
     });
     const { house } = await user.solvency();
     const fee = 3 * MERGE_FEE * 100;
-    // A retry tells the same, and costs nothing.
+    // A retry returns the same, and costs nothing.
     const body = { market_id: market.id, quantity: 3 };
     for (let i = 0; i < 2; i++) {
       const answer = await user.request("POST", "/wallet/merge", { body, headers: { "Idempotency-Key": "merge" } });
@@ -183,7 +183,7 @@ describe("what merging costs", () => {
     expect(positions.reduce((sum, { realized_pnl }) => sum + realized_pnl, 0)).toBe(-fee);
   });
 
-  test("is the terms' where there are some, 0 too", async () => {
+  test("is that of the user's terms if they set one, even 0", async () => {
     const market = world.market(2);
     for (const [name, bps] of [
       ["cheap", 7],
@@ -199,7 +199,7 @@ describe("what merging costs", () => {
     expect(last).toMatchObject({ type: "merge", amount: 3 * USDC });
   });
 
-  test("is found among trading fees, by pages of any size", async () => {
+  test("is listed among trading fees, whatever the page size", async () => {
     const [user, other, market] = [world.user(), world.client("ann"), world.market(2)];
     await world.split(user, market, 40);
     for (let i = 0; i < 4; i++) {

@@ -160,7 +160,7 @@ test("bots trade, the token trades with them, Ctrl-C stops everything, a second 
   const atDesk = { email: operator, password: operatorPassword };
   expect(await first.post<object>("/auth/login", atDesk)).toMatchObject({ user: { role: "operator" } });
 
-  // Another one on the port says so and ends.
+  // A second one on the port reports it and ends.
   const taken = new Demo(temporaryFolder(), new URL(first.root).port, []);
   expect(await taken.exited).toBe(1);
   expect(taken.errors.trim().split("\n")).toHaveLength(1);

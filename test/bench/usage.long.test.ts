@@ -1,4 +1,4 @@
-/** Commands that were called wrongly say so on stderr, end with 2, and do nothing. */
+/** Commands with wrong arguments report the usage on stderr, exit with 2, and do nothing. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";

@@ -1,4 +1,4 @@
-/** The environment and the seed file: every wrong value is refused in a line that names the variable. */
+/** The environment and the seed file: every wrong value is rejected with a line that names the variable. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ function file(name: string, content: unknown): string {
   return path;
 }
 
-test("without any variable there are the documented defaults", () => {
+test("without any variable, the documented defaults apply", () => {
   const config = readConfig({});
   expect(config).toMatchObject({
     network: true,
@@ -45,18 +45,18 @@ test("without any variable there are the documented defaults", () => {
   expect(readConfig(empty)).toEqual(config);
 });
 
-test("an IPv6 host stands in brackets in the public URL, which may be given without a slash at the end", () => {
+test("the public URL has an IPv6 host in brackets, and may end with or without a slash", () => {
   expect(readConfig({ HOST: "::1", PORT: "1" }).publicUrl).toBe("http://[::1]:1");
   expect(readConfig({ PUBLIC_URL: "https://example.com//" }).publicUrl).toBe("https://example.com");
 });
 
-test("operators need a second factor unless only the machine itself reaches the exchange, or it says otherwise", () => {
+test("operators need a second factor unless the exchange listens on the loopback interface only, or a variable decides", () => {
   const needed = (env: NodeJS.ProcessEnv): boolean => readConfig(env).operatorsNeedSecondFactor;
   for (const HOST of ["127.0.0.1", "127.1.2.3", "::1", "localhost"]) {
     expect([HOST, needed({ HOST })]).toEqual([HOST, false]);
     expect(needed({ HOST, REQUIRE_OPERATOR_SECOND_FACTOR: "on" })).toBe(true);
   }
-  // Nothing but an address of the loopback network, as its name may look like one.
+  // Only an address of the loopback network counts, as a name may look like one.
   for (const HOST of [
     "0.0.0.0",
     "::",
@@ -70,7 +70,7 @@ test("operators need a second factor unless only the machine itself reaches the 
   }
 });
 
-test("mails come from the public URL's host where it has a name, or from whom MAIL_FROM says", () => {
+test("mails come from the public URL's host if it has a name, or from MAIL_FROM", () => {
   const from = (env: NodeJS.ProcessEnv): string => readConfig(env).mailFrom;
   expect(from({ PUBLIC_URL: "https://trade.example.com/x" })).toBe("Prediction Exchange <no-reply@trade.example.com>");
   expect(from({ PUBLIC_URL: "https://192.0.2.1" })).toBe("Prediction Exchange <no-reply@localhost>");
@@ -202,7 +202,7 @@ describe("a wrong seed names the variable and the field", () => {
   });
 });
 
-test("TWO_PERSON_RULE takes any of its names, WITHDRAWAL_ADDRESS the word for EVM addresses or a whole expression", () => {
+test("TWO_PERSON_RULE accepts any of its names, WITHDRAWAL_ADDRESS the word for EVM addresses or an expression", () => {
   expect([...readConfig({}).twoPersonRule]).toEqual([]);
   const all = "withdrawals, resolutions,deposits,terms";
   expect([...readConfig({ TWO_PERSON_RULE: all }).twoPersonRule].sort()).toEqual(all.split(/, ?/).sort());
@@ -244,14 +244,14 @@ test("TWO_PERSON_RULE takes any of its names, WITHDRAWAL_ADDRESS the word for EV
       expect([address, takes(rule, address)]).toEqual([address, false]);
     }
   }
-  // All of the address must match, also where the expression has alternatives.
+  // The whole address must match, even if the expression has alternatives.
   expect(["bc1q0", "tb1q0", "xbc1q0", "bc1q0!"].map((each) => takes("bc1[a-z0-9]+|tb1[a-z0-9]+", each))).toEqual([
     true,
     true,
     false,
     false,
   ]);
-  // One that is slow on an address that no probe at the start is like is stopped, and refuses.
+  // An expression that is slow on an address unlike the probes at the start is stopped, and rejects the address.
   const slow = "k(?:[jk]|j)+(?:j|[jk])+w";
   const began = performance.now();
   expect(takes(slow, `k${"j".repeat(120)}`)).toBe(false);

@@ -1,4 +1,4 @@
-/** What the watchdog takes for standing still, tick by tick; a thread that really does: test/crash/threads.long.test.ts. */
+/** When the watchdog considers a thread stuck, tick by tick. test/crash/threads.long.test.ts has a thread that is. */
 import { expect, test } from "vitest";
 import { Watchdog } from "../../server/bootstrap/watchdog.ts";
 
@@ -10,7 +10,7 @@ const watch = (): Watchdog => {
   return new Watchdog([idle, watched], MAX_TICKS);
 };
 
-/** What so many ticks tell, each after a change. */
+/** The results of several ticks, each after a change. */
 function ticks(watchdog: Watchdog, count: number, change: () => void = () => {}): (string | null)[] {
   return Array.from({ length: count }, () => {
     change();
@@ -18,17 +18,17 @@ function ticks(watchdog: Watchdog, count: number, change: () => void = () => {})
   });
 }
 
-test("a thread without work may rest for ever", () => {
+test("a thread without work may sleep forever", () => {
   Object.assign(work, { waiting: 0 });
   expect(ticks(watch(), 20)).toEqual(Array(20).fill(null));
 });
 
-test("one that does some of its work each time is slow, and not still", () => {
+test("a thread that makes progress at each tick is slow, not stuck", () => {
   Object.assign(work, { waiting: 5 });
   expect(ticks(watch(), 20, () => work.position++)).toEqual(Array(20).fill(null));
 });
 
-test("one that does nothing for too many ticks in a row is named", () => {
+test("a thread without progress for too many ticks in a row is named", () => {
   Object.assign(work, { waiting: 1 });
   const watchdog = watch();
   expect(ticks(watchdog, 2)).toEqual([null, null]);

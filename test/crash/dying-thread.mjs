@@ -26,14 +26,14 @@ function dieIfAsked(moment) {
   try {
     text = readFileSync(process.env.DEATH, "utf8");
   } catch {
-    // Nobody has to die.
+    // No thread has to die.
     return;
   } finally {
     isLooking = false;
   }
   const [name, when, how] = text.split(" ");
   if (name !== NAME || when !== moment) return;
-  // One dies of it, and not who comes in its place.
+  // Only one thread dies, not its replacement.
   rmSync(process.env.DEATH);
   if (how === "throw") throw new Error("told to die");
   if (how === "exit") process.exit(7);

@@ -1,6 +1,6 @@
 /**
  * A client that follows its fills, as a process of its own: resumes behind the number that it is given and writes each
- * order update to stdout, one line at a time and at once, so that what it holds is what whoever kills it has read.
+ * order update to stdout, one line at a time and without delay, so that the killing process has read all that it holds.
  * Ends when its connection does.
  */
 import { writeSync } from "node:fs";

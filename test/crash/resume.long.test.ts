@@ -118,7 +118,7 @@ test("a client that is killed and resumes twenty times holds the same fills as t
   child = own;
   let fills: { id: number }[];
   let orders: { id: number; status: number }[];
-  // Nobody trades any more, but orders expire: what is read is of one moment where nothing was told meanwhile.
+  // No one trades any more, but orders expire: a read is consistent if no update arrived meanwhile.
   do {
     await follower.reaches(last());
     fills = rowsOf(dataDir, "SELECT id FROM fills WHERE user_id = 1 ORDER BY id");

@@ -63,7 +63,7 @@ describe.concurrent("a thread that trading can't do without", () => {
       client.close();
       expect(await server.exit(EXIT_DEADLINE_MS)).toBe(1);
       await traffic.end();
-      // Nothing but what those were told who waited.
+      // The only errors are the replies to clients that were waiting.
       expect(server.log.filter(({ level, msg }) => level === 50 && msg !== UNKNOWN)).toEqual([]);
       for (const said of traffic.unknown.keys()) expect(said).toBe(UNKNOWN);
       expectSoundDatabase(server.dataDir);
@@ -95,7 +95,7 @@ describe.concurrent("a thread of a pool is replaced, and trading goes on", () =>
       for (const [name, ask] of ways) {
         expect(await ask()).toBe(0);
         writeFileSync(death, `${name} ${when} ${how}`);
-        // Who asks meanwhile is served by another thread, or told to ask again.
+        // Meanwhile, another thread serves requests, or the response asks for a retry.
         expect([0, 50300]).toContain(await ask());
         await eventually(async () => expect(existsSync(death)).toBe(false));
         await eventually(async () => expect(await ask()).toBe(0));

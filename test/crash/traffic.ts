@@ -18,7 +18,7 @@ const BUY = 1;
 const SELL = 2;
 const SETS_AT_START = 200;
 const READS = ["/me/fills", "/orders?status=all", "/wallet/transactions", "/wallet/balance", "/markets/1/trades"];
-/** The fields of an order that no event changes as long as nobody amends or decrements it. */
+/** The fields of an order that only amends and decrements change. */
 const FIXED = [
   ...["id", "client_order_id", "market_id", "outcome_id", "side", "price", "quantity", "type", "time_in_force"],
   ...["post_only", "self_trade_prevention", "expires_at", "created_at"],

@@ -29,7 +29,7 @@ export function compareDatabase(db: Database.Database, record: Committed, compar
   compareMoney(db, record);
 }
 
-/** Every invariant in SQL alone. */
+/** Every invariant in SQL. */
 export function verify(db: Database.Database): void {
   const broken = verifyDatabase(db).filter(({ ok }) => !ok);
   same(broken, [], "invariants of the database");
@@ -209,7 +209,7 @@ export function compareBooks(life: Life, record: Committed): void {
               before === undefined ||
               before.price !== price ||
               record.live.get(before.terms.id)!.priority < record.live.get(terms.id)!.priority;
-            ensure(isInTurn, `order ${before?.terms.id} stands before order ${terms.id}`);
+            ensure(isInTurn, `order ${before?.terms.id} precedes order ${terms.id}`);
           });
           const shown = life.exchange.registry.outcome(outcome)?.book?.levels(side, 10_000) ?? [];
           same(shown, [...levels], `the gateway's book of ${outcome}`);

@@ -444,11 +444,11 @@ export class Committed {
     });
   }
 
-  /** Checks that all holdings equal deposits less withdrawals. @param isTold the exchange's own totals say so too */
-  expectBalanced(totals: LedgerTotals, isTold: boolean): void {
+  /** Checks that all holdings equal deposits less withdrawals. @param isReported compare the exchange's own totals as well */
+  expectBalanced(totals: LedgerTotals, isReported: boolean): void {
     const { deposits, paidOut, usersTotal, collateral, house } = this;
     ensure(deposits - paidOut === usersTotal + collateral + house, "the reference balances");
-    if (!isTold) return;
+    if (!isReported) return;
     const isSame =
       totals.deposits === deposits &&
       totals.withdrawals === paidOut &&
@@ -456,7 +456,7 @@ export class Committed {
       totals.collateral === collateral &&
       totals.house === house;
     const expected = { deposits, withdrawals: paidOut, usersTotal, collateral, house };
-    ensure(isSame, `sums: the exchange says ${JSON.stringify(totals)}, the reference ${JSON.stringify(expected)}`);
+    ensure(isSame, `sums: the exchange has ${JSON.stringify(totals)}, the reference ${JSON.stringify(expected)}`);
   }
 }
 

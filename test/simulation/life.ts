@@ -182,7 +182,7 @@ export class Life {
   readonly markets: MarketLifecycle;
   /** Live orders and markets are back. */
   isReady = false;
-  /** The journal has failed: only what was committed before still moves. */
+  /** The journal has failed: only messages about earlier commits still move. */
   hasFailed = false;
   readonly restored: Promise<number>;
   /** Applies the journal's last commit to the record; null if there is none. */
@@ -449,7 +449,7 @@ export class Life {
   /** Completes everything in flight; no client acts meanwhile. */
   async becomeQuiet(): Promise<void> {
     for (let turns = 0, quiet = 0; quiet < 2; turns++) {
-      ensure(turns < PATIENCE, "what is on its way comes to its end");
+      ensure(turns < PATIENCE, "everything in flight completes");
       while (this.mailbox.deliver());
       while (this.lookUp());
       this.checkpoint();
@@ -472,7 +472,7 @@ export class Life {
     return this.reader;
   }
 
-  /** As a process that is no more: its connections are gone, nothing is finished. */
+  /** Ends like a dead process: connections are gone, nothing is finished. */
   end(): void {
     this.connection.abandon();
     try {
@@ -483,7 +483,7 @@ export class Life {
   }
 }
 
-/** Lets all promises that can be kept be kept. */
+/** Lets all promises resolve that can. */
 export function microtasks(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

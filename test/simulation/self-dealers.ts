@@ -1,6 +1,6 @@
 /**
- * A society of accounts that trade with each other alone, in markets of their own, on the best terms that there are. Nobody
- * else brings money to these markets, so whatever the dealers do, they have no more than they paid in.
+ * Accounts that trade only with each other, in their own markets, on the best possible terms. No one else brings money to
+ * these markets, so whatever the dealers do, they never have more than they paid in.
  */
 import { ensure } from "../engine/book/harness.ts";
 import { MICRO_PER_SET } from "../support/reference.ts";
@@ -23,7 +23,7 @@ export function dealersOf(users: number): number[] {
 export const ownSlug = (name: string): string => OWN_MARKET + name;
 export const isOwnMarket = ({ slug }: { readonly slug: string }): boolean => slug.startsWith(OWN_MARKET);
 
-/** The terms of a dealer: whatever an operator's row may say, rebates above fees too. */
+/** The terms of a dealer: any that an operator can set, even rebates above fees. */
 export function dealersTerms(pick: (rates: readonly (number | null)[]) => number | null) {
   return {
     tradingFee: pick([null, 0, 0, 1, 5, 1_000]),

@@ -1,4 +1,4 @@
-/** The simulation from a fixed seed: no difference to the references, and nothing that it is there for left undone. */
+/** The simulation from a fixed seed: no difference to the references, and full coverage. */
 import { expect, test } from "vitest";
 import { FIXED_SEED, STEPS, simulate } from "./command.ts";
 
@@ -18,7 +18,7 @@ const COVERED: Record<string, readonly string[]> = {
   told: ["order.updated", "trade.created", "book.updated", "market.updated", "balance.updated"],
 }; // biome-ignore format: a line each
 
-/** How often each thing was come across. */
+/** The count of each covered thing. */
 function countsOf(report: string): Map<string, number> {
   const counts = new Map<string, number>();
   for (const [, kind, names] of report.matchAll(/^ {2}(.+?): (.*)$/gm)) {

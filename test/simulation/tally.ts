@@ -1,4 +1,4 @@
-/** Counts what a simulation covered, by kind, so that a lost kind is noticed. */
+/** Counts what a simulation covered, by kind, so that a test can detect a missing kind. */
 export class Tally {
   private readonly kinds = new Map<string, Map<string, number>>();
 

@@ -20,7 +20,7 @@ import { MOST_QUOTES } from "./traders.ts";
 
 const BEGIN_MS = Date.UTC(2026, 0, 5, 23, 30);
 const LATEST_STEPS = 40;
-/** All invariants in SQL take longer than a recovery: so often at its start, and always at a world's end. */
+/** Checking all invariants in SQL takes longer than a recovery: the share of starts with the check. Each world ends with it. */
 const THOROUGH = 0.25;
 
 const SOME_DAYS_MS = 2 * 86_400_000;
@@ -98,7 +98,7 @@ type End = (typeof ENDS)[number] | "in the middle of a command";
 export class World {
   readonly hash = new Hash();
   steps = 0;
-  /** The last actions, for whoever investigates a failure. */
+  /** The last actions, to investigate a failure. */
   readonly latest: string[] = [];
   private readonly random: Random;
   private readonly tally: Tally;
@@ -213,7 +213,7 @@ export class World {
       },
     );
     for (let turns = 0; !isDone; turns++) {
-      ensure(turns < PATIENCE, "a recovery comes to its end");
+      ensure(turns < PATIENCE, "a recovery ends");
       this.note("recovery");
       if (left-- <= 0) {
         this.tally.add("end", "during recovery");
@@ -239,7 +239,7 @@ export class World {
     this.untilEnd = random.integer(300, 5_000);
   }
 
-  /** The files as they are go on; everything else is gone. */
+  /** Only the files survive, as they are. */
   private crashNow(torn: { readonly from: number; readonly to: number } | null = null): void {
     const { life } = this;
     const isWhole = this.disk.crash(torn);
@@ -321,7 +321,7 @@ export class World {
     this.compareMemory();
     life.exchange.stopEngines();
     for (let turns = 0; !life.journal.stopped; turns++) {
-      ensure(turns < PATIENCE, "a stop comes to its end");
+      ensure(turns < PATIENCE, "a stop ends");
       for (let i = 0; i < this.shape.engines; i++) if (!life.engines[i]!.stage.stopped) life.runEngine(i, 1_000);
       life.commit();
     }
@@ -394,7 +394,7 @@ export class World {
     if (kind < 0.55) {
       this.note("clock");
       clock.now += random.chance(0.008) ? random.integer(0, SOME_DAYS_MS) : random.integer(0, 60);
-      // Somebody sets the machine's clock.
+      // The machine's clock is set back.
       if (random.chance(0.002)) clock.now -= random.integer(0, random.chance(0.8) ? 5_000 : SOME_DAYS_MS);
     } else if (kind < 0.8) {
       this.note("tick");
@@ -438,7 +438,7 @@ export class World {
     }
   }
 
-  // ---------------------------------------------------------------- looks at the whole
+  // ---------------------------------------------------------------- full checks
 
   private async check(): Promise<void> {
     this.untilCheck = this.random.integer(1_000, 3_000);

@@ -77,7 +77,7 @@ class Year {
   /** Of the users, in the order of their clients. */
   private readonly ids: readonly number[];
   private references = 0;
-  /** Complete sets that somebody may still have. */
+  /** Complete sets that a user may still have. */
   private readonly splits: { readonly user: number; readonly body: object }[] = [];
   /** The responses' figures. */
   private deposited = 0;
@@ -425,7 +425,7 @@ class Year {
     }
     expect(sum).toBe(users_total);
 
-    // And by SQL alone, as somebody without the program would check it.
+    // And by SQL, independently of the program.
     const { dataDir } = this.server;
     const [sums] = rowsOf<Record<string, number>>(
       dataDir,

@@ -1,6 +1,6 @@
 /**
- * Questions that many tests end with: do the database's invariants hold, do the books balance, has the server been
- * quiet and kept its secrets, have sockets ended in time. And how to wait: for an expectation, and for the clock.
+ * Checks that many tests end with: the database's invariants hold, the books balance, the server logged no errors and no
+ * secrets, sockets closed in time. Also waits for an expectation and for the clock.
  */
 
 import assert from "node:assert/strict";
@@ -13,12 +13,12 @@ import { type TestServer, within } from "./server.ts";
 import type { Socket } from "./socket.ts";
 import type { World } from "./world.ts";
 
-/** What the contract gives a socket whose token is over, a second, and what a busy machine may add to it. */
+/** The contract closes a socket within a second of its token's end; a busy machine may take longer. */
 export const CLOSE_DEADLINE_MS = 1_000 + 500;
-/** From this level on a line of the log tells of trouble. */
+/** Log lines from this level on are errors. */
 const ERROR_LEVEL = 50;
 
-/** What is listed by its id, newest first, with the time that lists show. */
+/** Rows that the API lists by id, newest first, and their times. */
 const LISTED: readonly (readonly [rows: string, time: string])[] = [
   ...["orders", "order_updates", "withdrawals", "users", "sessions", "personal_access_tokens", "oauth_clients"],
   ...["oauth_grants", "identity_applications", "approvals", "markets", "events"],
@@ -35,7 +35,7 @@ function expectTimesRise(db: Database.Database): void {
   }
 }
 
-/** Every invariant that SQL can check, on the file as it lies there; the server may run or not. */
+/** Every invariant that SQL can check; the server may be running. */
 export function expectSoundDatabase(dataDir: string): void {
   const db = openReadOnly(join(dataDir, "exchange.db"));
   try {
@@ -55,7 +55,7 @@ export async function expectBalanced(client: Client): Promise<void> {
   assert.equal(deposits - withdrawals, users_total + collateral + house);
 }
 
-/** The server has told of no trouble. */
+/** The server has logged no error. */
 export function expectQuiet({ log }: TestServer): void {
   assert.deepEqual(
     log.filter(({ level }) => level >= ERROR_LEVEL),
@@ -63,7 +63,7 @@ export function expectQuiet({ log }: TestServer): void {
   );
 }
 
-/** Stops the server; it must have had no trouble, and leave a sound database. */
+/** Stops the server; expects no logged error and a sound database. */
 export async function expectEndsWell(world: World): Promise<void> {
   expectQuiet(world.server);
   await world.stop();
@@ -71,7 +71,7 @@ export async function expectEndsWell(world: World): Promise<void> {
   expectSoundDatabase(world.server.dataDir);
 }
 
-/** None of these texts stands in what the server has written so far, log or stderr. */
+/** The server has written none of these texts to its log or stderr. */
 export function expectUnlogged(secrets: Iterable<string>, { log, errors }: TestServer): void {
   const text = [...log.map((line) => JSON.stringify(line)), errors].join("\n");
   assert.deepEqual(
@@ -80,7 +80,7 @@ export function expectUnlogged(secrets: Iterable<string>, { log, errors }: TestS
   );
 }
 
-/** The sockets' closes, which must be 4401 and in time. */
+/** The sockets close with 4401, in time. */
 export async function expectEnded(...sockets: Socket[]): Promise<void> {
   const codes = await Promise.all(sockets.map(({ closed }) => within(closed, CLOSE_DEADLINE_MS)));
   assert.deepEqual(
@@ -95,7 +95,7 @@ export async function clockAt(time: number): Promise<void> {
 }
 
 const EVENTUALLY_MS = 20_000;
-/** Long enough to leave the processor to the server, short beside a commit. */
+/** Long enough to leave the processor to the server, short compared with a commit. */
 const RETRY_MS = 2;
 
 /** Retries until the expectation holds; fails with the last reason. */

@@ -1,6 +1,6 @@
 /**
- * What lies in a server's data folder, as somebody with a shell there sees it: rows of the database, the signing keys,
- * and whether a secret stands in the database's files. Knows nothing of the API.
+ * The content of a server's data folder, as seen from a shell: rows of the database, the signing keys,
+ * and whether the database's files contain a secret. Knows nothing of the API.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,11 +1,11 @@
 /**
- * What helpers undo when a test file ends. The modules of a worker outlive its files, so an `afterAll` at the top of a
- * helper would run for the first of them alone.
+ * Clean-up by helpers at the end of a test file. The modules of a worker outlive its files, so an `afterAll` at the top of
+ * a helper would run for the first file only.
  */
 
 const tasks: (() => void)[] = [];
 
-/** Runs the task whenever a test file has ended, after the file's own hooks. */
+/** Runs the task at the end of every test file, after the file's own hooks. */
 export function atFileEnd(task: () => void): void {
   tasks.push(task);
 }

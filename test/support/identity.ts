@@ -1,7 +1,7 @@
 /**
- * What a person does around an account: sign up, read the mail and the text message that come, sign in, make tokens.
- * Mails and messages are read where a server without SMTP_URL leaves them, in the outbox of its data folder. Gives out
- * addresses, and keeps a test file's clients and secrets.
+ * A person's actions around an account: sign up, read the mail and the text message, sign in, create tokens. Reads mails
+ * and text messages in the outbox of the data folder, where a server without SMTP_URL puts them. Hands out unique addresses,
+ * and keeps a test file's clients and secrets.
  */
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -31,14 +31,14 @@ export interface SignedIn {
 }
 
 let emails = 0;
-/** An e-mail address that nobody else in this test file has. */
+/** An email address, unique in this test file. */
 export const freshEmail = (name = "person"): string => `${name}-${++emails}@people.example`;
 
 let addresses = 0;
-/** An IP address that nobody else in this test file has, of those for benchmarks (RFC 2544). */
+/** An IP address, unique in this test file, from the benchmark range (RFC 2544). */
 export const freshAddress = (): string => `198.18.${addresses >> 8}.${addresses++ & 255}`;
 
-/** All that the server sent so far to an address or a phone number, oldest first. */
+/** All messages sent so far to an address or a phone number, oldest first. */
 export function messagesTo(server: TestServer, to: string): string[] {
   const outbox = join(server.dataDir, "outbox");
   const names = existsSync(outbox) ? readdirSync(outbox).filter((name) => /\.(eml|sms)$/.test(name)) : [];
@@ -46,7 +46,7 @@ export function messagesTo(server: TestServer, to: string): string[] {
   return texts.filter((text) => text.split("\n").some((line) => line.trim() === `To: ${to}`));
 }
 
-/** The `nth` thing of its kind that was sent to someone: waits for it. */
+/** Waits for the `nth` match in messages to the recipient. */
 async function sent(server: TestServer, to: string, pattern: RegExp, nth: number): Promise<string> {
   let found: string[] = [];
   await eventually(async () => {
@@ -79,7 +79,7 @@ export function login(server: TestServer, email: string, password = PASSWORD): P
   return askOnce(server, null, "POST", "/auth/login", { body: { email, password } });
 }
 
-/** Signs in; fails where the server refuses. Close the client. */
+/** Signs in. Close the client. @throws Error if the server rejects it */
 export async function signIn(server: TestServer, email: string, password = PASSWORD): Promise<SignedIn> {
   const { code, msg, data } = await login(server, email, password);
   if (code !== 0) throw new Error(`sign-in of ${email}: ${code} ${msg}`);
@@ -92,10 +92,10 @@ export async function signIn(server: TestServer, email: string, password = PASSW
 }
 
 let phones = 1_000;
-/** A phone number that nobody else in this test file has. */
+/** A phone number, unique in this test file. */
 export const freshPhoneNumber = (): string => `+1415556${++phones}`;
 
-/** Makes an account as a person would, with its address verified, up to tier 0 or 1, and signs in. Close the client. */
+/** Creates an account as a person would, verifies its email, for tier 1 also its phone, and signs in. Close the client. */
 export async function signUp(
   server: TestServer,
   email: string,
@@ -118,18 +118,18 @@ export async function signUp(
   return { ...signedIn, user };
 }
 
-/** A personal access token with all scopes, unless `more` says otherwise. @param session a session's client */
+/** A personal access token, with all scopes unless `more` names others. @param session a session's client */
 export function createPat(session: Client, more: object = {}): Promise<CreatedPatJson> {
   return session.data("POST", "/me/personal-access-tokens", { name: "bot", scopes: ALL_SCOPES, ...more });
 }
 
-/** The clients that a test file makes, to be closed when it is done, and the secrets that they have met. */
+/** A test file's clients, which `close` closes, and the secrets that they received. */
 export class Guests {
-  /** What no log may ever hold. */
+  /** Must never appear in a log. */
   readonly secrets = new Set<string>([PASSWORD]);
   private readonly clients: Client[] = [];
 
-  /** @param sockets how many requests may be under way at one time */
+  /** @param sockets the number of concurrent requests */
   client(server: TestServer, token: string | null, sockets = 1): Client {
     const client = new Client(server, token, sockets);
     this.clients.push(client);

@@ -63,7 +63,7 @@ export class MailServer {
     const server = new SMTPServer({
       key: readFileSync(this.keyFile),
       cert: readFileSync(this.certFile),
-      // By name alone is no sign-in, and before STARTTLS none is offered.
+      // A name without a password is no sign-in, and before STARTTLS the server offers none.
       authMethods: ["PLAIN", "LOGIN"],
       onAuth: ({ username = "", password }, _session, done) => {
         if (username === MailServer.user && password === MailServer.password) return done(null, { user: username });

@@ -48,7 +48,7 @@ export function ask<T = MarketJson>(
   return operator.request("POST", `/admin/markets/${nameOf(market)}/${step}`, { body });
 }
 
-/** A step that must be done; answers the market after it. */
+/** Takes a step that must succeed; returns the market after it. */
 export function take(operator: Client, market: Named, step: string, body: object = {}): Promise<MarketJson> {
   return operator.data("POST", `/admin/markets/${nameOf(market)}/${step}`, body);
 }

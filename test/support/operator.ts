@@ -14,7 +14,7 @@ export type AuditJson = Static<typeof AuditLine>;
 
 export const OPERATOR: UserSpec = { role: "operator", password: PASSWORD, deposit: 0 };
 
-/** @param sockets how many requests may be under way at one time */
+/** @param sockets the number of concurrent requests */
 export async function operatorOf(server: TestServer, name = "operator", sockets = 1): Promise<Client> {
   const { client, accessToken } = await signIn(server, `${name}@example.com`);
   client.close();

@@ -1,6 +1,6 @@
 /** Random choices from one printed seed: the same seed makes the same choices. TEST_SEED=n repeats a run. */
 
-/** A seed nobody chose. */
+/** A fresh seed. */
 export const freshSeed = (): number => Date.now() % 1_000_000_007;
 
 export class Random {

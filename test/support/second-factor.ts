@@ -1,4 +1,4 @@
-/** An authenticator app, and what a person does with it: adds it to an account, and signs in with it. */
+/** An authenticator app; adds it to an account, and signs in with it. */
 import type { Static } from "typebox";
 import type * as F from "../../server/accounts/second-factor-schemas.ts";
 import { codeAt, STEP_MS } from "../../server/accounts/totp.ts";
@@ -19,7 +19,7 @@ export function readBase32(text: string): Buffer {
   return Buffer.from(bits.match(/.{8}/g)!.map((byte) => Number.parseInt(byte, 2)));
 }
 
-/** Shows codes of one secret, each later than the one before: a code counts once. */
+/** Shows codes of one secret, each later than the one before, as a code is valid once. */
 export class AuthenticatorApp {
   readonly secret: string;
   private last = 0;
@@ -28,18 +28,18 @@ export class AuthenticatorApp {
     this.secret = secret;
   }
 
-  /** The earliest code that the exchange can take. Three in 30 s, then one each 30 s. @param now its clock, ms */
+  /** The earliest code that the exchange can accept: three in 30 s, then one every 30 s. @param now its clock, ms */
   next(now = Date.now()): string {
     this.last = Math.max(this.last + 1, Math.floor(now / STEP_MS) - 1);
     return codeAt(readBase32(this.secret), this.last);
   }
 
-  /** The one shown last. */
+  /** The last code shown. */
   again(): string {
     return codeAt(readBase32(this.secret), this.last);
   }
 
-  /** No code that counts at the time. */
+  /** A code that is invalid at the time. */
   wrong(now = Date.now()): string {
     const step = Math.floor(now / STEP_MS);
     const near = [-2, -1, 0, 1, 2].map((offset) => codeAt(readBase32(this.secret), step + offset));
@@ -53,14 +53,14 @@ export class AuthenticatorApp {
 export interface Enrolled {
   readonly app: AuthenticatorApp;
   readonly id: number;
-  /** Null but with the first factor. */
+  /** Only with the first factor, else null. */
   readonly recoveryCodes: string[] | null;
 }
 
 export const prove = (session: Client, proof: object = { password: PASSWORD }): Promise<null> =>
   session.data("POST", `${FACTORS}/proof`, proof);
 
-/** Adds an authenticator app to the session's account. @param proof what shows that it is the owner */
+/** Adds an authenticator app to the session's account. @param proof of the account's owner */
 export async function addApp(
   session: Client,
   proof: object = { password: PASSWORD },

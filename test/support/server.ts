@@ -1,7 +1,7 @@
 /**
  * Runs the built server as a child process: start on a free port with a seed and a folder of its own, wait for the
  * `ready` line, stop by SIGTERM, kill -9, start again on the same folder. Knows the process and its log, not the API.
- * Ends only processes that it started, by their id; folders go when the test file is done.
+ * Ends only processes that it started, by their id; removes its folders when the test file ends.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { atFileEnd } from "./file-end.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 const START_DEADLINE_MS = 30_000;
-/** What the contract allows between SIGTERM and exit. */
+/** The contract's limit between SIGTERM and exit. */
 const STOP_DEADLINE_MS = 10_000;
 
 const running = new Set<ChildProcess>();
@@ -26,7 +26,7 @@ function cleanUp(): void {
 if (process.env["VITEST"] === undefined) process.once("exit", cleanUp);
 else atFileEnd(cleanUp);
 
-/** A fresh folder under the system's temporary one. */
+/** Creates a folder under the system's temporary one. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "exchange-test-"));
   folders.add(folder);
@@ -37,7 +37,7 @@ export type LogLine = { readonly level: number; readonly msg: string } & Readonl
 
 export interface ServerOptions {
   readonly seed?: Seed;
-  /** Fresh where it is missing. */
+  /** A temporary folder by default. */
   readonly dataDir?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -50,7 +50,7 @@ function environment(options: ServerOptions, dataDir: string): NodeJS.ProcessEnv
     DATA_DIR: dataDir,
     RATE_LIMITS: "off",
     MAX_SOCKETS_PER_ADDRESS: "100000",
-    // TEST_ENGINE_THREADS=3 runs the tests that leave it open on three.
+    // With TEST_ENGINE_THREADS=3, tests that don't set the number of threads run on three.
     ENGINE_THREADS: process.env["TEST_ENGINE_THREADS"] ?? "1",
   };
   if (options.seed !== undefined) {
@@ -63,7 +63,7 @@ function environment(options: ServerOptions, dataDir: string): NodeJS.ProcessEnv
 export class TestServer {
   readonly dataDir: string;
   readonly log: LogLine[] = [];
-  /** What it wrote to stderr so far. */
+  /** The server's stderr so far. */
   errors = "";
   port = 0;
   private readonly options: ServerOptions;
@@ -95,19 +95,19 @@ export class TestServer {
     });
   }
 
-  /** Starts a server and waits for nothing. */
+  /** Starts a server without waiting. */
   static spawn(options: ServerOptions): TestServer {
     return new TestServer(options);
   }
 
-  /** Starts a server and waits until it says that it is ready. */
+  /** Starts a server and waits until it logs that it is ready. */
   static async start(options: ServerOptions = {}): Promise<TestServer> {
     const server = new TestServer(options);
     await server.ready();
     return server;
   }
 
-  /** Starts a server that must refuse to start; answers its exit code and what it wrote to stderr. */
+  /** Starts a server that must refuse to start; returns its exit code and its stderr. */
   static async refuse(options: ServerOptions): Promise<{ code: number | null; errors: string }> {
     const server = new TestServer(options);
     const ready = server.logged((line) => line.msg === "ready", START_DEADLINE_MS).catch(() => null);
@@ -122,7 +122,7 @@ export class TestServer {
     return this.child.pid!;
   }
 
-  /** The process's memory in bytes, as far as it is resident. */
+  /** The process's resident memory in bytes. */
   get residentBytes(): number {
     const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.pid}/status`, "utf8"))!;
     return Number(kilobytes) * 1_024;
@@ -137,13 +137,13 @@ export class TestServer {
     return running.has(this.child);
   }
 
-  /** Resolves when it says that it is ready. */
+  /** Resolves when the server logs that it is ready. */
   async ready(): Promise<void> {
     const ready = await this.logged((line) => line.msg === "ready", START_DEADLINE_MS);
     this.port = Number(ready["port"]);
   }
 
-  /** The first log line that fits, now or to come. Rejects when the process ends before it. */
+  /** The first matching log line, past or future. Rejects if the process ends first. */
   async logged(fits: (line: LogLine) => boolean, deadlineMs = 10_000): Promise<LogLine> {
     const deadline = Date.now() + deadlineMs;
     for (;;) {
@@ -157,7 +157,7 @@ export class TestServer {
     }
   }
 
-  /** Asks it to end and asserts that it does, with exit code 0 and in time. */
+  /** Sends SIGTERM and expects exit code 0 in time. */
   async stop(): Promise<void> {
     this.child.kill("SIGTERM");
     const code = await this.exit(STOP_DEADLINE_MS);
@@ -168,7 +168,7 @@ export class TestServer {
     this.child.kill(signal);
   }
 
-  /** The exit code; null where a signal ended it. Fails (and kills it) when it doesn't come in time. */
+  /** The exit code; null if a signal ended the process. Kills the process and fails if it doesn't end in time. */
   async exit(deadlineMs: number): Promise<number | null> {
     const code = await within(this.exited, deadlineMs);
     if (code !== undefined) return code;
@@ -176,7 +176,7 @@ export class TestServer {
     throw new Error(`still running after ${deadlineMs} ms: ${this.errors}${this.logText()}`);
   }
 
-  /** kill -9, and waits until the process is gone. */
+  /** Sends kill -9 and waits for the end of the process. */
   async kill(): Promise<void> {
     this.child.kill("SIGKILL");
     await this.exited;
@@ -199,7 +199,7 @@ export class TestServer {
   }
 }
 
-/** The value, or undefined when it isn't there in time. */
+/** The value, or undefined if the promise doesn't resolve in time. */
 export async function within<T>(value: Promise<T>, ms: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {

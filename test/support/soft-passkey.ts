@@ -1,19 +1,18 @@
 /**
- * An authenticator in software, so that a test can say of a passkey what no browser would: another origin, no PIN, a counter
- * that goes back. ES256, attestation "none" (WebAuthn level 3, sections 6.1 and 6.5).
+ * An authenticator in software, which can claim what no browser would: another origin, no PIN, a counter that falls. ES256, attestation "none" (WebAuthn level 3, sections 6.1 and 6.5).
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 
-/** What is told differently than it was. */
+/** False claims. */
 export interface Twist {
   readonly origin?: string;
   readonly rpId?: string;
   readonly challenge?: string;
   readonly type?: string;
-  /** False: nobody typed a PIN. */
+  /** False: the user was not verified by a PIN. */
   readonly isVerified?: boolean;
   readonly counter?: number;
-  /** The id that is claimed. */
+  /** The claimed id. */
   readonly id?: string;
 }
 

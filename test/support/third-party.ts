@@ -10,7 +10,7 @@ export const CALLBACK = "https://client.example/callback";
 export const FORM = { "Content-Type": "application/x-www-form-urlencoded" };
 const READ = "portfolio:read";
 
-/** Parameters over others; null takes one away. */
+/** Changes of parameters; null removes one. */
 export type Changes = Readonly<Record<string, string | null>>;
 export type Params = Readonly<Record<string, string>>;
 
@@ -30,7 +30,7 @@ export interface OAuthClientJson {
   readonly confidential: boolean;
 }
 
-/** What the browser brought back, and what redeems it. */
+/** The code that the browser brought back, and the verifier that redeems it. */
 export interface Code {
   readonly code: string;
   readonly verifier: string;
@@ -53,7 +53,7 @@ export const basic = (id: string, secret: string): { Authorization: string } => 
   Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}`,
 });
 
-/** An authorization request without fault, with the verifier that goes with it. */
+/** A valid authorization request and its verifier. */
 export function authorizationRequest(
   clientId: string,
   scope: string,
@@ -72,18 +72,18 @@ export function authorizationRequest(
   return { params, verifier };
 }
 
-/** What the consent page asks for once the user has decided. */
+/** The consent page's request after the user's decision. */
 export const decide = (user: Client, params: Params, decision = "approve"): Promise<Answer<{ redirect_to: string }>> =>
   user.request("POST", "/oauth/authorize", { body: { ...params, decision } });
 
-/** The code that the browser is sent back with. @throws Error where there is none */
+/** The code in the redirect. @throws Error if there is none */
 export function codeIn(redirectTo: string): string {
   const code = new URL(redirectTo).searchParams.get("code");
   if (code === null) throw new Error(`no code in ${redirectTo}`);
   return code;
 }
 
-/** Of the token endpoint's form, what redeems a code; who asks is to be added. */
+/** The token endpoint's fields that redeem a code, without those that identify the client. */
 export function redemption({ code, verifier }: Code, redirectUri = CALLBACK): Params {
   return { grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier };
 }
@@ -100,7 +100,7 @@ export function postForm<T = Record<string, unknown>>(
 }
 
 export class ThirdParty {
-  /** Its server may be started again. */
+  /** Its server may be restarted. */
   readonly world: World;
   readonly id: number;
   readonly clientId: string;
@@ -125,7 +125,7 @@ export class ThirdParty {
     return new ThirdParty(world, await owner.data("POST", "/me/oauth-clients", body), secrets);
   }
 
-  /** In the form, what shows who asks. */
+  /** The form's fields that identify the client. */
   get credentials(): Params {
     return this.secret === null
       ? { client_id: this.clientId }

@@ -1,4 +1,4 @@
-/** What the tests of trading say again and again: placements, amends, batches, quotes, refusals. Keeps no state. */
+/** Requests and checks that many trading tests need: placements, amends, batches, quotes, rejections. Keeps no state. */
 
 import type { Static } from "typebox";
 import { expect } from "vitest";
@@ -40,13 +40,13 @@ export const patch = (client: Client, id: number, body: object): Promise<Answer<
 export const amend = (client: Client, id: number, body: object): Promise<OrderJson> =>
   client.data("PATCH", `/orders/${id}`, body);
 
-/** Cancels what fits the query (all without one); answers the ids. */
+/** Cancels the orders that match the query (all without one); returns their ids. */
 export async function cancelAll(client: Client, query = ""): Promise<number[]> {
   const { order_ids } = await client.data<{ order_ids: number[] }>("DELETE", `/orders${query}`);
   return order_ids;
 }
 
-/** Runs a batch that is taken as a whole; answers one result for each operation. */
+/** Runs a batch that must be accepted; returns one result for each operation. */
 export async function batch(client: Client, operations: readonly object[]): Promise<ResultJson[]> {
   const { results } = await client.data<{ results: ResultJson[] }>("POST", "/orders/batch", { operations });
   expect(results).toHaveLength(operations.length);
@@ -62,7 +62,7 @@ export const quotesBody = (market: TestMarket, quotes: readonly QuoteSpec[]): ob
 export const putQuotes = (client: Client, market: TestMarket, quotes: readonly QuoteSpec[]): Promise<Answer> =>
   client.request("PUT", `/quotes/${market.id}`, { body: quotesBody(market, quotes) });
 
-/** Replaces the quotes; each must be taken. Answers the orders as the results show them. */
+/** Replaces the quotes; each must be accepted. Returns the orders in the results. */
 export async function quote(client: Client, market: TestMarket, quotes: readonly QuoteSpec[]): Promise<OrderJson[]> {
   const body = quotesBody(market, quotes);
   const { results } = await client.data<{ results: ResultJson[] }>("PUT", `/quotes/${market.id}`, body);
@@ -70,7 +70,7 @@ export async function quote(client: Client, market: TestMarket, quotes: readonly
   return results.map(({ data }) => data!);
 }
 
-/** The bytes of an answer to POST /orders, status and all. */
+/** The bytes of a response to POST /orders, with its status. */
 export async function rawPlacement(client: Client, body: string, headers: Record<string, string> = {}) {
   const usual = { Authorization: `Bearer ${client.token}`, "Content-Type": "application/json" };
   const { status, body: bytes } = await client.send("POST", `${API_BASE}/orders`, { ...usual, ...headers }, body);
@@ -81,7 +81,7 @@ export const idsOf = (orders: readonly OrderJson[]): number[] => orders.map(({ i
 export const liveOrders = (client: Client, market: TestMarket): Promise<OrderJson[]> =>
   client.all<OrderJson>(`/orders?market_id=${market.id}`);
 
-/** What stands of the user's orders in the market must be just these. */
+/** The user's resting orders in the market are exactly these. */
 export async function expectStanding(client: Client, market: TestMarket, ids: readonly number[]): Promise<void> {
   const standing = idsOf(await liveOrders(client, market));
   expect(standing.toSorted((a, b) => a - b)).toEqual(ids.toSorted((a, b) => a - b));
@@ -114,7 +114,7 @@ export async function books(client: Client, market: TestMarket): Promise<Pick<Bo
   return outcomes.map(({ bids, asks }) => ({ bids, asks }));
 }
 
-/** Runs a test on a server of its own, which it may stop, kill and restart; in the end it must stop well and be sound. */
+/** Runs a test on its own server, which it may stop, kill and restart; finally the server must stop with a sound database. */
 export async function alone(options: WorldOptions, run: (world: World) => Promise<void>): Promise<void> {
   const world = await World.start(options);
   try {
@@ -124,7 +124,7 @@ export async function alone(options: WorldOptions, run: (world: World) => Promis
     expectSoundDatabase(world.server.dataDir);
   } catch (error) {
     await world.server.kill();
-    // One that fell over has said why.
+    // A server that crashed has reported why.
     if (/\n {4}at /.test(world.server.errors)) (error as Error).message += `\n${world.server.errors}`;
     throw error;
   } finally {
@@ -132,7 +132,7 @@ export async function alone(options: WorldOptions, run: (world: World) => Promis
   }
 }
 
-/** Stops the server, changes its database by SQL, and starts it again. Clients from before are of no more use. */
+/** Stops the server, changes its database by SQL, and restarts it. Earlier clients are no longer usable. */
 export async function restartWith(world: World, sql: string, ...values: (string | number)[]): Promise<void> {
   await world.server.stop();
   withDatabase(world.server.dataDir, (db) => db.prepare(sql).run(...values));

@@ -1,10 +1,10 @@
 /**
- * A bare TCP connection to the server under test: sends bytes as they are, keeps what comes and when it ended, and reads
- * it as answers with a length. What a good client would not send goes this way.
+ * A bare TCP connection to the server under test, for bytes that no proper client sends: sends them unchanged, records
+ * what arrives and when the connection ended, and parses responses with a Content-Length.
  */
 import { connect, type Socket as TcpSocket } from "node:net";
 
-/** A TCP connection that keeps what comes and when it ended. */
+/** A TCP connection that records what arrives and when it ended. */
 export class Wire {
   readonly socket: TcpSocket;
   received = Buffer.alloc(0);
@@ -28,7 +28,7 @@ export class Wire {
     });
   }
 
-  /** Resolves when what came fits, or when the connection has ended. */
+  /** Resolves when the received bytes match, or when the connection has ended. */
   async until(fits: (text: string) => boolean): Promise<void> {
     while (this.endedAt === null && !fits(this.received.toString("latin1"))) {
       await new Promise<void>((resolve) => {
@@ -37,7 +37,7 @@ export class Wire {
     }
   }
 
-  /** The answers so far, each with a whole body. */
+  /** The complete responses so far. */
   answers(): { status: number; id: string; body: Record<string, unknown> }[] {
     const found = [];
     let rest = this.received;

@@ -1,6 +1,6 @@
 /**
- * A seeded exchange for tests: users of each KYC tier with money and tokens, markets of several sizes, and ways to take
- * fresh ones, so that tests of one file share a server and not a state.
+ * A seeded exchange for tests: users of each KYC tier with money and tokens, and markets of several sizes. Each test takes
+ * fresh ones, so that the tests of a file share a server but no state.
  */
 
 import type { TermsChange } from "../../server/accounts/terms.ts";
@@ -10,7 +10,7 @@ import { type ServerOptions, TestServer } from "./server.ts";
 import { Socket } from "./socket.ts";
 
 export const USDC = 1_000_000;
-/** Whose tokens outlive a restart, which comes with another port. */
+/** Tokens are issued for this URL: they stay valid after a restart, which changes the port. */
 export const PUBLIC_URL = "http://exchange.test";
 export const ALL_SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"];
 
@@ -18,22 +18,22 @@ export interface UserSpec {
   readonly tier?: number;
   /** micro-USDC */
   readonly deposit?: number;
-  /** One token each. */
+  /** The scopes of each token. */
   readonly scopes?: readonly (readonly string[])[];
-  /** Without one nobody can sign in as this user. */
+  /** Without a password, the user can't sign in. */
   readonly password?: string;
   readonly role?: "user" | "operator";
   readonly terms?: TermsChange;
 }
 
 export interface WorldOptions extends Omit<ServerOptions, "seed"> {
-  /** How many tier 2 users with 10,000 USDC each. */
+  /** The number of tier 2 users with 10,000 USDC each. */
   readonly users?: number;
   /** Of those users. */
   readonly usersTerms?: TermsChange;
   /** More users, by name. */
   readonly named?: Readonly<Record<string, UserSpec>>;
-  /** How many outcomes each market has. */
+  /** The number of outcomes of each market. */
   readonly markets?: readonly number[];
 }
 
@@ -91,7 +91,7 @@ export class World {
     return new World(server, markets);
   }
 
-  /** A market that no other test has, with so many outcomes. */
+  /** A fresh market with this number of outcomes. */
   market(outcomes = 2): TestMarket {
     const at = this.freeMarkets.findIndex((market) => market.outcomes.length === outcomes);
     if (at < 0) throw new Error(`the seed has no more markets with ${outcomes} outcomes`);
@@ -116,7 +116,7 @@ export class World {
     return Socket.open(this.server, client.token);
   }
 
-  /** Gives the user so many complete sets. */
+  /** Gives the user this number of complete sets. */
   async split(client: Client, market: TestMarket, quantity: number): Promise<void> {
     await client.data("POST", "/wallet/split", { market_id: market.id, quantity });
   }
@@ -127,7 +127,7 @@ export class World {
     return client;
   }
 
-  /** Stops the server as an operator would; fails unless it ends well. */
+  /** Stops the server as an operator would; fails unless it exits with 0. */
   async stop(): Promise<void> {
     for (const client of this.clients) client.close();
     await this.server.stop();

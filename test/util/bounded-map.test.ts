@@ -1,4 +1,4 @@
-/** Bounded maps and sets against a plain model: the bound holds, and the key that goes is always the oldest. */
+/** Bounded maps and sets against a plain model: the bound holds, and eviction removes the oldest key. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { BoundedMap, BoundedSet } from "../../server/util/bounded-map.ts";
@@ -29,7 +29,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("clear" as const), key }) },
 );
 
-test("whatever is set, renewed, deleted and cleared, it holds the newest keys in their order", () => {
+test("after any sets, renewals, deletes and clears, it holds the newest keys in order", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const map = new BoundedMap<number, number>(MAX_SIZE);

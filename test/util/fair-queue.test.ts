@@ -1,4 +1,4 @@
-/** The queue against a plain one: whose turn it is, its bounds, and that no call walks through the keys. */
+/** The queue against a plain one: the order of turns, its bounds, and a constant cost of each call. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FairQueue } from "../../server/util/fair-queue.ts";
@@ -43,7 +43,7 @@ function takeAll<T>(queue: FairQueue<T>): T[] {
   return items;
 }
 
-test("any pushes and takes are answered as the reference answers them", () => {
+test("any sequence of pushes and takes gives the same results as the reference", () => {
   const step = fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom("a", "b", "c", "d", "e", "") },
     { weight: 2, arbitrary: fc.constant(null) },
@@ -64,7 +64,7 @@ test("any pushes and takes are answered as the reference answers them", () => {
   );
 });
 
-test("keys take turns, in the order in which they came", () => {
+test("keys take turns in the order of their arrival", () => {
   const queue = new FairQueue<string>(10, 100);
   for (const item of ["a1", "a2", "a3", "b1", "c1", "c2"]) expect(queue.push(item.charAt(0), item)).toBe(true);
   expect(queue.pop()).toBe("a1");
@@ -80,7 +80,7 @@ test("behind 200 items of one key, another key's item is among the next two", ()
   expect([queue.pop(), queue.pop()]).toContain("other");
 });
 
-test("a key's bound refuses that key only, and one taken makes room for one", () => {
+test("a key's bound rejects that key only, and each take makes room for one item", () => {
   const queue = new FairQueue<number>(2, 100);
   expect([queue.push("a", 1), queue.push("a", 2), queue.push("a", 3), queue.push("b", 4)]).toEqual([
     true,
@@ -92,13 +92,13 @@ test("a key's bound refuses that key only, and one taken makes room for one", ()
   expect(takeAll(queue)).toEqual([4, 2, 5]);
 });
 
-test("the bound of all refuses every key, known or new", () => {
+test("the total bound rejects every key, known or new", () => {
   const queue = new FairQueue<number>(10, 3);
   expect(["a", "b", "c", "a", "d"].map((key, i) => queue.push(key, i))).toEqual([true, true, true, false, false]);
   expect([queue.size, queue.pop(), queue.push("d", 5), queue.push("a", 6)]).toEqual([3, 0, true, false]);
 });
 
-// Keys that are gone must leave nothing behind that a later take has to pass over.
+// Removed keys must leave nothing behind that later takes would have to skip.
 test("200,000 keys that come and go cost the same each", () => {
   const keys = 200_000;
   const queue = new FairQueue<number>(2, keys * 2);

@@ -1,6 +1,6 @@
 /**
- * Time on record never falls: not where the machine's clock is set back while three engine threads trade, and not where it
- * is further back at the next start. Every list and stream that is read here is checked on the way (client.ts, socket.ts).
+ * Recorded time never falls, even if the machine's clock is set back while three engine threads trade, and is further
+ * behind at the next start. client.ts and socket.ts check the times in every list and stream that the test reads.
  */
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
@@ -19,7 +19,7 @@ afterAll(() => expectEndsWell(world));
 
 const timeOf = async (client: Client): Promise<number> => (await client.get<{ now: number }>("/time")).now;
 
-/** Some of everything that has a time. */
+/** Creates some of everything that has a time. */
 async function trade(maker: Client, taker: Client, sets: number): Promise<void> {
   await Promise.all(
     world.markets.map(async (market) => {
@@ -42,7 +42,7 @@ async function readLists(client: Client): Promise<Record<string, unknown[]>> {
   return lists;
 }
 
-test("a clock that is set back, and is further back at the next start, turns no list and no stream round", async () => {
+test("lists and streams stay in order when the clock is set back, and further back at the next start", async () => {
   const env = { ENGINE_THREADS: "3", NODE_OPTIONS: `--import ${PRELOAD}` };
   world = await World.start({ users: 2, markets: [2, 2, 2], env });
   const [maker, taker] = [world.user(), world.user()];
@@ -55,7 +55,7 @@ test("a clock that is set back, and is further back at the next start, turns no 
   await eventually(async () => expect(await timeOf(taker)).toBeLessThan(before - HOUR_MS / 2));
   await trade(maker, taker, 20);
   await world.server.logged(({ msg }) => msg === BEHIND);
-  // What a client limits is meant by the clock as it is.
+  // A client's valid_until refers to the current clock.
   const market = world.markets[0]!;
   const now = await timeOf(taker);
   const late = await taker.place({ ...terms(market, 0, BUY, 10, 1), valid_until: now - 10_000 });
@@ -66,7 +66,7 @@ test("a clock that is set back, and is further back at the next start, turns no 
   expect(opened.data.status).toBe("open");
   expect(opened.ts).toBeGreaterThanOrEqual(last.created_at);
   await socket.settled();
-  const told = socket.of("order.updated").map((frame) => JSON.stringify(frame));
+  const received = socket.of("order.updated").map((frame) => JSON.stringify(frame));
   const lists = await readLists(taker);
   await world.server.stop();
 
@@ -79,7 +79,7 @@ test("a clock that is set back, and is further back at the next start, turns no 
   const again = await Socket.open(world.server, tokenOf("user1"));
   await again.ask({ op: "resume", sequence: 0 });
   await again.frame("balance.updated");
-  const retold = again.of("order.updated").map((frame) => JSON.stringify(frame));
-  expect(retold.slice(0, told.length)).toEqual(told);
-  expect(retold.length).toBeGreaterThan(told.length);
+  const replayed = again.of("order.updated").map((frame) => JSON.stringify(frame));
+  expect(replayed.slice(0, received.length)).toEqual(received);
+  expect(replayed.length).toBeGreaterThan(received.length);
 });

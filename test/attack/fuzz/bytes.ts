@@ -132,7 +132,7 @@ export function exchangeBytes(random: Random, port: number, bytes: Buffer): Prom
   });
 }
 
-/** Throws where what came is no answer of HTTP, or tells of an internal error. Resolves with the first status. */
+/** Resolves with the first status. @throws Error if the bytes are no HTTP response or report an internal error */
 export function judgeBytes(received: string): number | null {
   if (received === "") return null;
   if (!received.startsWith("HTTP/1.1 ")) throw new Error(`no HTTP: ${JSON.stringify(received.slice(0, 300))}`);

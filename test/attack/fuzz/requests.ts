@@ -39,14 +39,14 @@ function pickRoute(random: Random): Route {
   }
 }
 
-/** The text's bytes as they may stand in a request's head: no control characters, which break the framing. */
+/** The text's bytes as allowed in a request's head: without control characters, which break the framing. */
 function headText(text: string): string {
   return Buffer.from(text)
     .toString("latin1")
     .replaceAll(/\p{Cc}/gu, encodeURIComponent);
 }
 
-/** As it may stand in a target, where spaces and what begins a query mean something. */
+/** The text as allowed in a target, where spaces and "?" have a meaning. */
 function asTarget(text: string): string {
   return headText(text).replaceAll(/[ ?#]/g, encodeURIComponent);
 }

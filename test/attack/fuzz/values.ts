@@ -1,11 +1,11 @@
 /**
- * Values that somebody who means harm would send: numbers at the edges, texts of every script and language of injection,
+ * Values that an attacker would send: numbers at the edges, texts of every script and language of injection,
  * names that objects have anyway, nesting without end. As trees whose objects may have a name twice and whose numbers
  * are written as they were chosen, in JSON and in MessagePack. Knows nothing of routes.
  */
 import type { Random } from "../../support/random.ts";
 
-/** A value as it stands in each encoding, where the tree can't say it. */
+/** The raw form of a value in each encoding, for values that the tree can't express. */
 export class Exact {
   readonly json: string;
   readonly packed: Buffer;
@@ -113,7 +113,7 @@ const SCRIPTS: readonly string[] = [
   ],
 ];
 
-/** Names that every object has, and others that mean something to somebody. */
+/** Names that every object has, and others with a meaning in some library. */
 export const NAMES: readonly string[] = [
   ...["__proto__", "constructor", "prototype", "hasOwnProperty", "toString", "valueOf", "toJSON", "then", "length"],
   ...["", " ", "\u0000", "id", "op", "user_id", "role", "kyc_tier", "admin", "balance", "$where", "$gt", "a.b", "a[b]"],
@@ -174,7 +174,7 @@ function nested(random: Random): Exact {
   return new Exact(`${name.repeat(depth)}1${"}".repeat(depth)}`, Buffer.from(`${"81a161".repeat(depth)}01`, "hex"));
 }
 
-/** Changes the tree in one place; what it was is left alone. */
+/** Returns a copy of the tree with one change. */
 export function mutated(random: Random, tree: Tree): Tree {
   if (tree instanceof Fields && tree.pairs.length > 0 && !random.chance(0.05)) return mutatedFields(random, tree);
   if (Array.isArray(tree) && tree.length > 0 && !random.chance(0.1)) {

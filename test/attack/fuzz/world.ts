@@ -1,6 +1,6 @@
 /**
  * The exchange that is attacked: whose money must stay as it is (the victim), who goes on trading (the sentinel), who
- * attacks with tokens of its own, and users and markets that nobody misses, whose ids are the ones that guesses hit.
+ * attacks with tokens of its own, and expendable users and markets, with the ids that guesses hit.
  */
 import type { Seed } from "../../../server/bootstrap/seed.ts";
 

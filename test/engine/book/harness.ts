@@ -308,7 +308,7 @@ export class Tape {
     order.remaining = event.remaining;
     order.status = "partially_filled";
     if (event.remaining === 0) this.end(order, "filled", null);
-    ensure(event.status === order.status, "a fill tells the order's state");
+    ensure(event.status === order.status, "a fill carries the order's state");
     this.legs.push(event);
     ensure(((event.packed & R.FLAG_MATCH_END) !== 0) === (event.role === "taker"), "the taker's fill ends the match");
     if (event.role === "taker") this.endMatch(event);
@@ -351,7 +351,7 @@ export class Tape {
     order.remaining = event.remaining;
     if (event.remaining === 0) this.end(order, "filled", null);
     else order.status = filled > 0 ? "partially_filled" : "open";
-    ensure(event.status === order.status, `${event.kind} tells the order's state`);
+    ensure(event.status === order.status, `${event.kind} carries the order's state`);
   }
 
   private level(event: EngineEvent): void {
