@@ -63,6 +63,8 @@ const THREE_THREADS = pathsOf([
   "wallet/wallet.property",
   "websocket/channels",
   "websocket/hub",
+  "websocket/implied-books",
+  "websocket/markets-channel",
   "websocket/operations",
   "websocket/pipelined-operations",
 ]);
