@@ -60,7 +60,7 @@ interface Ended {
 
 async function command(file: string, args: readonly string[]): Promise<Ended> {
   const path = fileURLToPath(new URL(`../../dist/${file}.js`, import.meta.url));
-  // Not vitest's: the crash run takes its expectations from there, and would think that it were under test.
+  // Without VITEST, which would make the crash run behave as if a test ran it.
   const env = { PATH: process.env["PATH"] };
   const ended = run(process.execPath, [path, ...args], { env }).then((output) => ({ code: OK, ...output }));
   return ended.catch((error: Ended) => error);

@@ -1,4 +1,4 @@
-/** The rules of .dependency-cruiser.mjs, on planted trees: each rule rejects what it is there to reject, and no more. */
+/** The rules of .dependency-cruiser.mjs on prepared trees: each rejects what it should, and nothing else. */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ async function rulesBrokenBy(files: Readonly<Record<string, string>>): Promise<s
   }
 }
 
-test("a tree that keeps to the rules passes, types.ts included", async () => {
+test("a tree that follows the rules passes, including types.ts", async () => {
   const files = {
     "engine/ring/ring.ts": "export const ring = 1;\n",
     "engine/book/matcher.ts": 'import { ring } from "../ring/ring.ts";\nexport const matcher = ring;\n',
@@ -44,7 +44,7 @@ test("a tree that keeps to the rules passes, types.ts included", async () => {
   expect(await rulesBrokenBy(files)).toEqual([]);
 });
 
-test("circular imports, by value and by type alone", async () => {
+test("circular imports are rejected, by value and by type only", async () => {
   const value = {
     "server/util/a.ts": 'import { b } from "./b.ts";\nexport const a = (): number => b;\n',
     "server/util/b.ts": 'import { a } from "./a.ts";\nexport const b = 1;\nexport const c = a;\n',
@@ -57,7 +57,7 @@ test("circular imports, by value and by type alone", async () => {
   expect(await rulesBrokenBy(type)).toEqual(["no-circular-imports"]);
 });
 
-test("imports upward", async () => {
+test("imports upward are rejected", async () => {
   const upward = {
     "server/trading/exchange.ts": "export interface Exchange { readonly id: number }\n",
     "server/http/route.ts":
@@ -71,7 +71,7 @@ test("imports upward", async () => {
   expect(await rulesBrokenBy(engine)).toEqual(["engine-never-imports-server"]);
 });
 
-test("packages outside their home", async () => {
+test("packages outside their home are rejected", async () => {
   const names = ["better-sqlite3", "jose", "msgpackr", "uWebSockets.js"];
   const planted = names.map((name) => [`node_modules/${name}/index.js`, "module.exports = 1;\n"]);
   const strangers = names.map((name, i) => [`server/util/stranger-${i}.ts`, `import "${name}";\n`]);

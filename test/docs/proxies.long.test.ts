@@ -221,7 +221,7 @@ describe.each([NGINX, CADDY])("$program", (proxy) => {
 
   test("metrics are for this machine only", async () => {
     const { status } = await ask(ports.secure, "/metrics", { headers: { "X-Forwarded-For": "203.0.113.9" } });
-    // nginx allows this machine, Caddy nobody.
+    // nginx allows this machine, Caddy no machine.
     expect(status).toBe(proxy === NGINX ? 200 : 404);
   });
 

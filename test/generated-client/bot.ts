@@ -1,6 +1,6 @@
 /**
- * A bot on a client that openapi-typescript made of the served document: it quotes, is filled, looks at what it has and
- * cancels the rest. Compiled beside the generated types, which is why the repository's own type check leaves it out.
+ * A bot on a client that openapi-typescript generated from the served document: it quotes, is filled, reads its position
+ * and cancels the rest. It compiles next to the generated types, so the repository's own type check excludes it.
  */
 
 import type { components, paths } from "exchange-api";
@@ -14,7 +14,7 @@ export interface Outcome {
   readonly after: Order;
   readonly positions: readonly Position[];
   readonly canceled: readonly number[];
-  /** `code` and `msg` of an order that can't be. */
+  /** `code` and `msg` of an invalid order. */
   readonly refused: readonly [number, string];
 }
 
@@ -32,7 +32,7 @@ export async function trade(base: string, tokens: readonly [string, string]): Pr
   const { data: answer } = await maker.POST("/orders", { body: { ...placement, time_in_force: "gtc" } });
   const placed = answer!.data;
 
-  // Yes wanted at 42 % and No at 58 % make complete sets.
+  // Bids for Yes at 42 % and No at 58 % mint complete sets.
   await taker.POST("/orders", { body: { ...placement, outcome_id: no.id, price: 5_800, quantity: 40 } });
   let after = placed;
   while (after.filled === 0) {

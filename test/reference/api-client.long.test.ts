@@ -1,4 +1,4 @@
-/** A client that is generated of the served document compiles, and trades. */
+/** A client generated from the served document compiles and trades. */
 import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const BOT = join(ROOT, "test/generated-client/bot.ts");
 const COMPILER = join(ROOT, "node_modules/typescript-native/bin/tsc");
 
-/** What the bot answers; its own types are made when it is compiled. */
+/** The bot's result; its own types exist only once it is compiled. */
 interface Outcome {
   readonly placed: OrderJson;
   readonly after: OrderJson;
@@ -32,7 +32,7 @@ afterAll(async () => {
   await expectEndsWell(world);
 });
 
-/** What the compiler says of the bot beside types that were generated of the document. */
+/** The compiler's messages about the bot with the types generated from the document. */
 async function compiled(bot: string): Promise<string> {
   const { data } = await world.anonymous().requestRoot("GET", "/openapi.json");
   const folder = temporaryFolder();
@@ -59,16 +59,16 @@ async function compiled(bot: string): Promise<string> {
   });
 }
 
-test("it compiles", async () => {
+test("the bot compiles", async () => {
   expect(await compiled(readFileSync(BOT, "utf8"))).toBe("");
 });
 
-test("it doesn't where the bot says what the document doesn't", async () => {
+test("a bot that departs from the document doesn't compile", async () => {
   const wrong = readFileSync(BOT, "utf8").replace('time_in_force: "gtc"', 'time_in_force: "for ever"');
   expect(await compiled(wrong)).toContain('"for ever"');
 });
 
-test("it trades", async () => {
+test("the bot trades", async () => {
   const { trade }: { trade: (base: string, tokens: string[]) => Promise<Outcome> } = await import(BOT);
   const outcome = await trade(world.server.root + API_BASE, [tokenOf("user0"), tokenOf("user1")]);
   const { placed, after, positions, canceled, refused } = outcome;

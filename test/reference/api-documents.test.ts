@@ -1,6 +1,6 @@
 /**
- * The API documents: the server serves what the route table and the schemas say, whole, and each example is of the schema
- * that it stands beside. What the linters of both formats find is api-linters.long.test.ts.
+ * The API documents: the served documents cover the route table and the schemas completely, and each example matches the
+ * schema next to it. api-linters.long.test.ts runs the linters of both formats.
  */
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -61,7 +61,7 @@ describe("served", () => {
 describe("OpenAPI", () => {
   const operations = operationsOf(OPEN_API);
 
-  test("has every route, each under a name of its own, and nothing else", () => {
+  test("has every route, each with a unique name, and nothing else", () => {
     const documented = operations.flatMap(({ method, path, isRoot, node }) => {
       const template = path.replaceAll(/\{(\w+)\}/g, ":$1");
       const servers: Node[] = OPEN_API.paths[path].servers ?? OPEN_API.servers;
@@ -77,7 +77,7 @@ describe("OpenAPI", () => {
     for (const { id } of operations) expect(id).toMatch(/^[a-z][A-Za-z0-9]+$/);
   });
 
-  /** What a route checks with, as JSON has it. */
+  /** The schemas that a route checks with, as JSON. */
   const plain = (schema: unknown): Node => JSON.parse(JSON.stringify(schema));
 
   test.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
@@ -104,7 +104,7 @@ describe("OpenAPI", () => {
       expect(Object.keys(content)).toEqual(body === null ? [] : bodyTypes);
       for (const { schema } of Object.values<Node>(content)) {
         const shown = spelledOut(OPEN_API, schema);
-        // What is in the list the server checks one by one, by `op`.
+        // The server checks the items of the list one by one, by `op`.
         if (path === "/orders/batch") {
           const variants = shown.properties.operations.items.oneOf;
           shown.properties.operations.items = plain(body).properties.operations.items;
@@ -129,7 +129,7 @@ describe("OpenAPI", () => {
     },
   );
 
-  test("each example of an answer, a body and an error is of its schema", () => {
+  test("each example of a response, a body and an error matches its schema", () => {
     let count = 0;
     const check = (content: Node, what: string): void => {
       for (const [type, { schema, example, examples }] of Object.entries<Node>(content ?? {})) {
@@ -149,7 +149,7 @@ describe("OpenAPI", () => {
     expect(count).toBeGreaterThan(operations.length * 5);
   });
 
-  test("a route that will go is said to", () => {
+  test("a route that will be removed is marked as deprecated", () => {
     const deprecated = { since: "2027-01-31", sunset: "2027-03-31" };
     const routes = ROUTES.map((route) => (route.path === "/time" ? { ...route, deprecated } : route));
     const { get } = openApiOf(PUBLIC_URL, routes).paths["/time"];
@@ -160,7 +160,7 @@ describe("OpenAPI", () => {
     expect(JSON.stringify(OPEN_API)).not.toContain('"deprecated"');
   });
 
-  test("a value that is not of its schema is found out", () => {
+  test("the check detects a value that doesn't match its schema", () => {
     const order = OPEN_API.paths["/orders"].post.responses[202].content["application/json"];
     const wrong = { ...order.example, data: { ...order.example.data, price: 10_000 } };
     expect(() => expectOf(OPEN_API, order.schema, wrong, "an order")).toThrow(/price/);
@@ -168,7 +168,7 @@ describe("OpenAPI", () => {
 });
 
 describe("AsyncAPI", () => {
-  test("has every operation with its answer, and every event", () => {
+  test("has every operation with its response, and every event", () => {
     const names = Object.values<Node>(ASYNC_API.channels.socket.messages).map(({ name }) => name);
     const ops = [...Object.keys(CONNECTION_OPERATIONS), ...ROUTE_OPERATIONS.keys()];
     const wanted = [...ops.flatMap((op) => [op, `${op} answer`]), ...Object.keys(SOCKET_EVENTS)];
@@ -178,7 +178,7 @@ describe("AsyncAPI", () => {
     expect(actions.filter((action) => action === "send").length).toBe(Object.keys(SOCKET_EVENTS).length);
   });
 
-  test("each example is of its schema", () => {
+  test("each example matches its schema", () => {
     for (const { name, payload, examples } of Object.values<Node>(ASYNC_API.channels.socket.messages)) {
       expect(examples.length, name).toBeGreaterThan(0);
       for (const example of examples) expectOf(ASYNC_API, payload, example.payload, name);

@@ -1,6 +1,6 @@
 /**
- * The examples of the API documents, sent: each documented request goes to a real server, and is answered with the
- * documented status, by a body of the documented schema. None is left out.
+ * Sends every documented request to a real server, which must respond with the documented status and a body of the
+ * documented schema.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, expectEndsWell } from "../support/checks.ts";
@@ -52,11 +52,11 @@ beforeAll(async () => {
     env: {
       PUBLIC_URL,
       SOCIAL_PROVIDERS: JSON.stringify({ example: { issuer, client_id, client_secret } }),
-      // So that there is a first approval to take back.
+      // Creates a first approval that can be taken back.
       TWO_PERSON_RULE: "withdrawals",
     },
   });
-  // Examples name the first market; what changes others takes those behind it.
+  // Examples name the first market; operations that change a market take later ones.
   expect(world.market()).toMatchObject({ id: 1, outcomes: [1, 2] });
   const session = await sessionOf(world, guests, "trader");
   const operator = await sessionOf(world, guests, "operator");
@@ -68,15 +68,15 @@ afterAll(async () => {
   if (world.server.alive) await expectEndsWell(world);
 });
 
-/** Who may use it. */
+/** A client that may use the operation. */
 function callerOf({ node }: Operation): Client {
   if (node["x-access"] === "operator") return cast.operator;
   if (node["x-access"] === "public") return world.anonymous();
   return node["x-token-kinds"].includes("pat") ? cast.trader : cast.session;
 }
 
-describe("each operation's example is answered as documented", () => {
-  test("what is made for one is for an operation that there is", () => {
+describe("each operation's example gets the documented response", () => {
+  test("every preparation belongs to an existing operation", () => {
     expect(Object.keys(setUps).filter((id) => named(id) === undefined)).toEqual([]);
   });
 
@@ -99,7 +99,7 @@ describe("each operation's example is answered as documented", () => {
     expect([answer.status, answer.msg]).toEqual([status, status === 302 || isBare(node, status) ? "" : "ok"]);
     const content = node.responses[status].content ?? {};
     for (const name of Object.keys(node.responses[status].headers)) {
-      // Limits are off here.
+      // Rate limits are off here.
       if (!name.startsWith("RateLimit-")) expect(answer.headers, name).toHaveProperty(name.toLowerCase());
     }
     if (status === 302) return;
@@ -117,7 +117,7 @@ describe("each operation's example is answered as documented", () => {
   });
 });
 
-/** Its success has no envelope. */
+/** A success of this operation has no envelope. */
 function isBare(node: Node, status: number): boolean {
   const media = Object.values<Node>(node.responses[status].content ?? {})[0];
   return media?.example?.code !== 0;
@@ -128,7 +128,7 @@ describe("WebSocket", () => {
   const operations: Node[] = messages.filter((message) => message.payload.properties.op !== undefined);
   const payloadOf = (name: string): Node => messages.find((message) => message.name === name).payload;
 
-  test("each operation's examples are granted as documented, and every event comes as documented", async () => {
+  test("each operation's examples are acknowledged, and every event arrives, as documented", async () => {
     const market = world.markets[0]!;
     const trader = await Socket.open(world.server, cast.trader.token);
     const resting = (): Promise<OrderJson> =>
@@ -139,12 +139,12 @@ describe("WebSocket", () => {
       "order.amend": async () => ({ data: { id: (await resting()).id, quantity: 80 } }),
       "order.cancel": async () => ({ data: { client_order_id: (await resting()).client_order_id } }),
       auth: async () => ({ token: tokenOf("trader") }),
-      // The other's has been used.
+      // The REST example has used the other client_order_id.
       "order.place": async () => ({
         data: { market_id: 1, outcome_id: 1, side: 1, price: 4_200, quantity: 100, client_order_id: "mm-1-0002" },
       }),
     };
-    // In the order of the document: what is unsubscribed from is subscribed to again below.
+    // In the order of the document, which unsubscribes at the end: the test subscribes again below.
     for (const { name, examples, payload } of operations) {
       for (const { payload: example } of examples) {
         const sent = { ...example, ...(await real[name]?.()) };

@@ -1,4 +1,4 @@
-/** The API documents as the server serves them, read by the linters of both formats. */
+/** The linters of both formats read the served API documents. */
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { TestServer, temporaryFolder } from "../support/server.ts";
 import { PUBLIC_URL } from "../support/world.ts";
 
 const REDOCLY = fileURLToPath(new URL("../../node_modules/@redocly/cli/bin/cli.js", import.meta.url));
-/** Sign-in and consent send a browser on: their only success is 302. */
+/** Sign-in and consent redirect the browser: their only success is 302. */
 const LINT_RULES = "extends: [recommended]\nrules:\n  operation-2xx-response: off\n";
 
 let server: TestServer;
@@ -49,7 +49,7 @@ test("the linter finds nothing in the OpenAPI document", async () => {
 test("the parser finds nothing in the AsyncAPI document", async () => {
   const { data } = await client.requestRoot("GET", "/asyncapi.json");
   const { document, diagnostics } = await new Parser().parse(JSON.stringify(data));
-  // It would have 3.1, which the tools that generate clients don't read yet.
+  // The parser recommends 3.1, which client generators don't support yet.
   const findings = diagnostics.filter(({ code }) => code !== "asyncapi-latest-version");
   expect(findings.map(({ code, message, path }) => [code, message, path.join("/")])).toEqual([]);
   expect(document!.version()).toBe("3.0.0");

@@ -1,4 +1,4 @@
-/** The operator's command line, run as an operator runs it: built, in a process of its own, on a server's data folder. */
+/** Runs the operator's command line as an operator does: the built program, as a process, on a server's data folder. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { PUBLIC_URL } from "./world.ts";
@@ -18,17 +18,17 @@ export const environmentOf = (dataDir: string): NodeJS.ProcessEnv => ({
   PUBLIC_URL,
 });
 
-/** Begins a command, for a test that ends it before its time. */
+/** Starts a command, for a test that kills it. */
 export function startAdmin(dataDir: string, ...args: string[]): ChildProcess {
   return spawn(process.execPath, [ADMIN, ...args], { env: environmentOf(dataDir), stdio: "ignore" });
 }
 
-/** Runs a command to its end, good or bad. */
+/** Runs a command to its end, whatever its exit code. */
 export function admin(dataDir: string, ...args: string[]): Promise<AdminRun> {
   return adminUnder([], dataDir, ...args);
 }
 
-/** The same, started by another program such as `prlimit`. */
+/** Runs a command through another program such as `prlimit`. */
 export function adminUnder(wrapper: readonly string[], dataDir: string, ...args: string[]): Promise<AdminRun> {
   const [program, ...rest] = [...wrapper, process.execPath, ADMIN, ...args];
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * Finds what the venue's REST state says of an account equal to a bot's own books: live orders, balance, positions,
- * and, going on from where it was last compared, every finished order, fill and transaction. Any difference throws.
+ * Compares the venue's REST state of an account with a bot's own books: live orders, balance, positions, and every
+ * finished order, fill and transaction since the last comparison. Any difference throws.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Books, expectThat, withoutTrades } from "./bot-books.ts";
@@ -9,7 +9,7 @@ import type { BalanceJson, OrderJson, OwnFillJson, PositionJson, TransactionJson
 import type { Random } from "./random.ts";
 import type { TestMarket } from "./world.ts";
 
-/** Readings that other users may disturb before they are asked to pause. */
+/** Reads that other users may disturb before the audit pauses them. */
 const DISTURBED_READINGS = 3;
 const SINGLE_ORDERS = 3;
 const DAY_MS = 86_400_000;
@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 export interface AuditOptions {
   readonly market: TestMarket;
   readonly random: Random;
-  /** Holds the other users still, or lets them go on. */
+  /** Pauses or resumes the other users. */
   readonly pause: (still: boolean) => Promise<void>;
   readonly count: (what: string) => void;
 }
@@ -27,9 +27,9 @@ const NOTHING = { orderId: 0, fillId: 0, transactionId: 0 };
 export class Audit {
   private readonly books: Books;
   private readonly options: AuditOptions;
-  /** Up to here everything is compared and can't change any more. */
+  /** Everything up to these ids is compared and final. */
   private checked = NOTHING;
-  /** The sum of the transactions up to there, by type. */
+  /** The sums of the compared transactions, by type. */
   private sums = new Map<string, number>();
 
   constructor(books: Books, options: AuditOptions) {
@@ -67,7 +67,7 @@ export class Audit {
     });
   }
 
-  /** What finished orders, fills and transactions say, back to where they were compared before. @throws Lost */
+  /** Compares finished orders, fills and transactions since the last comparison. @throws Lost */
   async compareHistory(link: Link): Promise<void> {
     const { books, checked } = this;
     await this.undisturbed("history", link, async () => {
@@ -97,14 +97,14 @@ export class Audit {
     });
   }
 
-  /** From the account's first order on, once more. @throws Lost */
+  /** Compares everything since the account's first order. @throws Lost */
   async compareWholeHistory(link: Link): Promise<void> {
     this.checked = NOTHING;
     this.sums.clear();
     await this.compareHistory(link);
   }
 
-  /** Each follows the one before it, and all of them are the balance; fees, rebates and sets are the books' own. */
+  /** Each balance follows from the previous one, up to the current balance; fees, rebates and sets equal the books'. */
   private compareTransactions(newest: readonly TransactionJson[]): string[] {
     const sums = this.summed(newest);
     let balance = total(this.sums);
@@ -145,8 +145,8 @@ export class Audit {
   }
 
   /**
-   * Reads between two pings with no order.updated between them, and else anew: what was read is then of the one moment
-   * that the books are of. `read` gives back what finds the differences.
+   * Reads between two pings, and retries if an order.updated arrives in between, so that the state and the books are of the
+   * same moment. `read` returns a function that finds the differences.
    */
   private async undisturbed(what: string, link: Link, read: () => Promise<() => string[]>): Promise<void> {
     const { pause, count } = this.options;
@@ -167,7 +167,7 @@ export class Audit {
           count(`${what}: equal`);
           return;
         }
-        count(`${what}: read anew`);
+        count(`${what}: retried`);
       }
     } finally {
       if (isStill) await pause(false);
@@ -183,7 +183,7 @@ function total(sums: ReadonlyMap<string, number>): number {
   return [...sums.values()].reduce((sum, amount) => sum + amount, 0);
 }
 
-/** Nothing, or one line; of lists only where they differ. */
+/** Returns nothing or one line; of lists, only the differences. */
 function difference(what: string, seen: unknown, own: unknown): string[] {
   if (isDeepStrictEqual(seen, own)) return [];
   if (!Array.isArray(seen) || !Array.isArray(own))

@@ -101,7 +101,7 @@ export class Books {
     return sum;
   }
 
-  /** A 202 that holds the order as first answered. Over REST its events may have overtaken it. */
+  /** A 202 with the order as first acknowledged. Over REST its events may arrive first. */
   answered(order: OrderJson): void {
     expectThat(order.status === "queued" && order.trades.length === 0, "the first answer is queued", order);
     const known = this.orders.get(order.id);
@@ -109,7 +109,7 @@ export class Books {
     else this.checkSame(known, order);
   }
 
-  /** An order.updated event, in its turn. */
+  /** An order.updated event. */
   apply(order: OrderJson, sequence: number): void {
     this.checkChange(this.orders.get(order.id), order);
     for (const trade of order.trades) this.book(order, trade);
@@ -136,7 +136,7 @@ export class Books {
     return (this.fillsOf.get(orderId) ?? []).reduce((sum, fill) => sum + fill.quantity, 0);
   }
 
-  /** Before a split (or a merge, negative) is sent: from here its balance event may come. */
+  /** A split (or a merge, negative) is about to be sent: from now on its balance event may arrive. */
   changeSets(quantity: number): void {
     this.setsPending = quantity;
   }
@@ -155,8 +155,8 @@ export class Books {
   }
 
   /**
-   * balance.updated: the total is exactly that of the sequence it carries. `held` may hold more than that, for what is
-   * under way and not told yet; where nothing is (`quiet`), it is exact too.
+   * balance.updated: the total is exactly that of the sequence it carries. `held` may be higher, for requests in flight;
+   * without any (`quiet`), it is exact too.
    */
   checkBalance(balance: BalanceJson, sequence: number, quiet: boolean): void {
     expectThat(balance.available + balance.held === balance.total, "available + held = total", balance);
@@ -168,7 +168,7 @@ export class Books {
     expectThat(fits, `held as of ${sequence}`, balance, at.held);
   }
 
-  /** position.updated, in the same way. */
+  /** position.updated: the same rules. */
   checkPosition(position: PositionJson, sequence: number, quiet: boolean): void {
     const at = this.snapshots.get(sequence);
     if (at === undefined) return;
@@ -205,7 +205,7 @@ export class Books {
   }
 
   private book(order: OrderJson, fill: FillJson | OwnFillJson, atOrdersPrice = true): void {
-    expectThat(!this.fills.has(fill.id), "a fill is told once", order, fill);
+    expectThat(!this.fills.has(fill.id), "a fill is reported once", order, fill);
     checkFill(order, fill, atOrdersPrice);
     const { market_id, outcome_id, side, builder_code } = order;
     const own: OwnFillJson = { ...fill, order_id: order.id, market_id, outcome_id, side, builder_code };
@@ -228,7 +228,7 @@ export class Books {
   }
 
   private takeSnapshot(sequence: number): void {
-    // An answered order that no event told yet is not part of what the sequence reflects.
+    // The sequence doesn't reflect an acknowledged order without an event yet.
     let held = 0;
     const heldShares = new Map<number, number>();
     for (const order of this.live.values()) {
@@ -251,7 +251,7 @@ function notionalLeft(order: OwnOrder): number {
   return (order.price ?? (order.side === BUY ? 9_999 : 1)) * MICRO_PER_BPS * order.remaining;
 }
 
-/** What is true of an order by itself. */
+/** Invariants of a single order. */
 function checkOrder(order: OrderJson): void {
   const { status, reason, filled, remaining, quantity } = order;
   expectThat(remaining === quantity - filled && filled >= 0 && remaining >= 0, "remaining = quantity - filled", order);
@@ -270,7 +270,7 @@ function checkFill(order: OrderJson, fill: FillJson, atOrdersPrice: boolean): vo
   expectThat(fee === (order.side === SELL ? Math.ceil((notional * 150) / 10_000) : 0), "the fee", order, fill);
   const isRebated = role === "maker" && match_type !== "mint";
   expectThat(rebate === (isRebated ? Math.floor((notional * 10) / 10_000) : 0), "the rebate", order, fill);
-  // From REST the price then is not known any more: the order may have been amended since.
+  // REST doesn't tell the price at the time of the fill: the order may have been amended since.
   if (!atOrdersPrice || order.price === null) return;
   if (role === "maker") expectThat(price === order.price, "the resting order's own price", order, fill);
   else expectThat(order.side === BUY ? price <= order.price : price >= order.price, "within the bound", order, fill);

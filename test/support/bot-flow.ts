@@ -1,6 +1,6 @@
 /**
- * The other users of a simulated market: each trades at random against what stands in the books, holds orders of its
- * own, splits and merges, at its own pace and without regard to anyone. Keeps no books; pauses when it is asked to.
+ * The other users of a simulated market: each trades at random against resting orders, rests its own, splits and merges,
+ * independently and at its own pace. Keeps no books; can be paused.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, type OrderJson } from "./client.ts";
@@ -10,7 +10,7 @@ import type { TestMarket } from "./world.ts";
 
 const SPLIT = 60;
 const MAX_PAUSE_MS = 25;
-/** What a trader may be told without anything being wrong: a finished order, no money, no shares, the day's limit. */
+/** Rejections that are no error: a finished order, no money, no shares, the day's limit. */
 const EXPECTED = [0, 40900, 42201, 42202, 42900, 42901];
 const ACTIVITY_EXCEEDED = 42901;
 

@@ -1,5 +1,5 @@
 /**
- * A bot's connection to the venue, written from the contract alone: requests over REST and operations over one
+ * A bot's connection to the venue, written only from the contract: requests over REST and operations over one
  * WebSocket, in JSON or MessagePack. It knows the envelope, the order of frames and lost responses. It never interprets
  * a response.
  */

@@ -8,7 +8,7 @@ import { isQuote, type Quote, type Wish } from "./bot-wishes.ts";
 /** The quotes of one step, which replaces them at most once. */
 export class QuoteRules {
   /** Pending: sent, without a response yet. Lost: the response never arrived. */
-  private state: "none" | "under way" | "lost" = "none";
+  private state: "none" | "in flight" | "lost" = "none";
   private overSocket = false;
   private asked: readonly Quote[] = [];
   private standing: readonly OwnOrder[] = [];
@@ -28,7 +28,7 @@ export class QuoteRules {
   }
 
   sent(asked: readonly Quote[], standing: readonly OwnOrder[], overSocket: boolean): void {
-    this.state = "under way";
+    this.state = "in flight";
     this.overSocket = overSocket;
     this.asked = asked;
     this.standing = standing;
@@ -50,7 +50,7 @@ export class QuoteRules {
   meet(order: OwnOrder): boolean {
     const isLost = this.state === "lost";
     // Over the socket, the response arrives first.
-    expectThat(isLost || (this.state === "under way" && !this.overSocket), "every order was requested", order);
+    expectThat(isLost || (this.state === "in flight" && !this.overSocket), "every order was requested", order);
     this.unnamed.push(order);
     return isLost && this.overSocket;
   }

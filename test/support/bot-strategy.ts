@@ -1,6 +1,6 @@
 /**
- * What a market maker's bot asks for: quotes around a fair price per outcome, and now and then single orders, amends,
- * cancels, batches and sets, all from one random source and the bot's own books. Makes requests, sends none.
+ * The wishes of a market maker's bot: quotes around a fair price per outcome, and occasional single orders, amends, cancels,
+ * batches and sets, chosen by one random source and the bot's own books. Sends nothing.
  */
 import { type Books, BUY, type OwnOrder, SELL } from "./bot-books.ts";
 import type { PlacementBody, Quote, Wish } from "./bot-wishes.ts";
@@ -9,15 +9,15 @@ import type { TestMarket } from "./world.ts";
 
 const TICK = 10;
 const MAX_QUOTE = 6;
-/** The part of the single orders that may rest. */
+/** The share of single orders that may rest. */
 const RESTS = 0.5;
 const SETS = 30;
-/** Where an outcome has fewer shares than this, the bot splits. */
+/** The bot splits when it has fewer shares of an outcome. */
 const FEW_SHARES = 24;
 const MANY_SHARES = 80;
 
 export class Strategy {
-  /** Ids of the orders that PUT /quotes placed; the books tell which of them live. */
+  /** Ids of the orders that PUT /quotes placed; the books know which of them rest. */
   readonly quoteIds = new Set<number>();
   private readonly random: Random;
   private readonly market: TestMarket;
@@ -72,7 +72,7 @@ export class Strategy {
   private ladder(outcome: number, side: number, fair: number, spread: number, levels: number): Quote[] {
     const { random } = this;
     let left = side === BUY ? Number.POSITIVE_INFINITY : this.sharesToQuote(outcome);
-    // Now and then all that is there, so that old and new quotes together aren't covered; rarely more than that.
+    // Sometimes all available shares, so that old and new quotes together aren't covered; rarely more.
     const all = side === SELL && random.chance(0.1);
     if (side === SELL && random.chance(0.02)) left += 30;
     const quotes: Quote[] = [];
@@ -87,7 +87,7 @@ export class Strategy {
     return quotes;
   }
 
-  /** Shares that no order but a quote holds. */
+  /** Shares that are free or held by quotes. */
   private sharesToQuote(outcome: number): number {
     let shares = this.books.shares(outcome);
     for (const order of this.books.live.values()) {
@@ -102,7 +102,7 @@ export class Strategy {
     const index = random.integer(0, market.outcomes.length - 1);
     const side = random.pick([BUY, SELL]);
     const kind = random.next();
-    // What doesn't rest goes after what others have in the books.
+    // Orders that don't rest take the others' resting orders.
     const away = kind < RESTS ? random.integer(-40, 40) : (side === BUY ? 1 : -1) * random.integer(0, 80);
     const price = clamp(fair[index]! + TICK * away);
     const body: Record<string, unknown> & PlacementBody = {

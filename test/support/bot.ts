@@ -1,5 +1,5 @@
 /**
- * A market maker's bot, written from the contract alone. In each step it sends what its strategy wishes, over REST or
+ * A market maker's bot, written only from the contract. In each step it sends what its strategy wishes, over REST or
  * the WebSocket, drops its connection on request, reconnects, and finds out whether its requests took effect. It then
  * compares the venue's REST state with its own books. Any breach of the contract throws.
  */
@@ -107,7 +107,7 @@ export class Bot {
     const plan = this.strategy.plan(fair);
     if (fault !== null && fault.afterMs !== null) setTimeout(() => this.break(fault), fault.afterMs);
     if (this.options.random.chance(0.5)) {
-      // Send all at once: the requests may overtake one another.
+      // Send all concurrently: the requests may overtake one another.
       const underWay = plan.map((make) => this.fulfil(make));
       if (fault?.afterMs === null) this.break(fault);
       await Promise.all(underWay);

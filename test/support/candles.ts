@@ -1,4 +1,4 @@
-/** Candles worked out from the list of trades, the plain way: what the exchange must answer. */
+/** Candles computed from the list of trades in the plain way, to compare with the exchange's. */
 
 export type CandleJson = readonly [
   openTime: number,

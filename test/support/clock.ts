@@ -1,8 +1,8 @@
-/** A server whose clock can be set forward: what it waits for need not be waited for. Knows the gateway's clock only. */
+/** A server whose clock a test can set forward instead of waiting. Affects the gateway's clock only. */
 import { eventually } from "./checks.ts";
 import type { Client } from "./client.ts";
 
-/** By how much each signal sets it forward. */
+/** Each signal sets the clock forward by this much. */
 export const CLOCK_STEP_MS = 11_000;
 
 const PRELOAD = `
@@ -16,7 +16,7 @@ const PRELOAD = `
 /** Environment of such a server. */
 export const MOVABLE_CLOCK = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(PRELOAD)}` };
 
-/** Sets the clock forward; resolves when the server goes by it. */
+/** Sets the clock forward; resolves when the server uses the new time. */
 export async function stepClock(client: Client): Promise<void> {
   const timeOf = async (): Promise<number> => (await client.get<{ now: number }>("/time")).now;
   const before = await timeOf();

@@ -12,7 +12,7 @@ import { SECOND_FACTOR_KEYS } from "../../server/accounts/second-factor-keys.ts"
 
 const DATABASE = "exchange.db";
 
-/** What a query finds; the server may run or not. */
+/** The result of a query; the server may be running. */
 export function rowsOf<T>(dataDir: string, sql: string, ...values: (string | number)[]): T[] {
   return rowsOfFile(join(dataDir, DATABASE), sql, ...values);
 }
@@ -26,7 +26,7 @@ export function rowsOfFile<T>(path: string, sql: string, ...values: (string | nu
   }
 }
 
-/** Opens the database of a stopped server for whatever changes it, and closes it. */
+/** Lets a function change the database of a stopped server. */
 export function withDatabase(dataDir: string, run: (db: Database.Database) => void): void {
   const db = openSqlite(join(dataDir, DATABASE));
   try {
@@ -43,7 +43,7 @@ export function signingKeys(dataDir: string): Record<string, string>[] {
   return names.map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")));
 }
 
-/** The database holds none of these texts, nor does what is still to be written into it. */
+/** Neither the database nor its WAL contains any of these texts. */
 export function expectUnkept(secrets: Iterable<string>, dataDir: string): void {
   const files = [DATABASE, `${DATABASE}-wal`].map((name) => join(dataDir, name));
   const bytes = files.filter((path) => existsSync(path)).map((path) => readFileSync(path, "latin1"));
@@ -51,7 +51,7 @@ export function expectUnkept(secrets: Iterable<string>, dataDir: string): void {
   expect([...secrets].filter((secret) => bytes.some((text) => text.includes(secret)))).toEqual([]);
 }
 
-/** Sets what accounts say of daily activity to what fills and entries say: after a test has moved those in time. */
+/** Recomputes the accounts' daily activity from fills and entries, after a test has moved those in time. */
 export const RECOUNT_ACTIVITY = `UPDATE accounts SET (activity_day, activity_used) =
   (SELECT coalesce(max(day), 0), coalesce(used, 0) FROM (
     SELECT day, sum(amount) AS used FROM (

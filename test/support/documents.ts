@@ -6,10 +6,10 @@ import { asyncApi } from "../../server/reference/asyncapi.ts";
 import { openApi } from "../../server/reference/openapi.ts";
 import { ROUTES } from "./client.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: documents are read as their readers do, who know no types of ours.
+// biome-ignore lint/suspicious/noExplicitAny: like their readers, tests read the documents without our types.
 export type Node = any;
 
-/** Both documents as they must be served. */
+/** Both documents as the server must serve them. */
 export const openApiOf = (publicUrl: string, routes = ROUTES): Node =>
   made(openApi(routes, publicUrl, packageJson.version));
 export const asyncApiOf = (publicUrl: string): Node => made(asyncApi(ROUTES, publicUrl, packageJson.version));
@@ -21,14 +21,14 @@ function made(steps: Generator<undefined, object>): Node {
   return JSON.parse(JSON.stringify(step.value));
 }
 
-/** What a reference names; anything else is itself. */
+/** Resolves a reference; returns anything else unchanged. */
 export function resolved(document: Node, value: Node): Node {
   if (typeof value?.$ref !== "string") return value;
   const steps = value.$ref.slice(2).split("/");
   return steps.reduce((at: Node, step: string) => at[step.replaceAll("~1", "/").replaceAll("~0", "~")], document);
 }
 
-/** A schema with what it refers to in place. */
+/** A schema with its references resolved. */
 export function spelledOut(document: Node, schema: Node): Node {
   const found = resolved(document, schema);
   if (Array.isArray(found)) return found.map((item) => spelledOut(document, item));
@@ -36,7 +36,7 @@ export function spelledOut(document: Node, schema: Node): Node {
   return Object.fromEntries(Object.entries(found).map(([key, field]) => [key, spelledOut(document, field)]));
 }
 
-/** Throws, with the first differences, where a value isn't of a schema of the document. */
+/** Throws, with the first differences, if a value doesn't match a schema of the document. */
 export function expectOf(document: Node, schema: Node, value: unknown, what: string): void {
   const validator = Compile({ components: document.components, ...schema });
   if (validator.Check(value)) return;
@@ -47,9 +47,9 @@ export function expectOf(document: Node, schema: Node, value: unknown, what: str
 export interface Operation {
   readonly id: string;
   readonly method: string;
-  /** As the document has it, with braces. */
+  /** The document's path, with braces. */
   readonly path: string;
-  /** At the root, and not below /api/v1. */
+  /** At the root, not below /api/v1. */
   readonly isRoot: boolean;
   readonly node: Node;
   /** The status of its success. */

@@ -1,5 +1,5 @@
 /**
- * One outcome's order book as a client builds it from its WebSocket alone: a snapshot, then changes, numbered without a
+ * One outcome's order book as a client builds it from its WebSocket only: a snapshot, then changes, numbered without a
  * gap. It compares any REST book with its own state at the same sequence. It can undo the last changes, and a REST book
  * that is ahead waits until the changes catch up.
  */

@@ -1,7 +1,7 @@
 /**
- * A client of the public channels over a WebSocket library of somebody else: follows books and trades, holds what comes
- * against what its numbers promise and against what REST says, and notes every difference. Judges nothing else; a test
- * asks for `differences`, and how much there was to compare.
+ * A client of the public channels over a third-party WebSocket library: follows books and trades, compares them with their
+ * sequences and with REST, and records every difference. Judges nothing else; a test reads `differences` and the number of
+ * comparisons.
  */
 
 import websocket from "websocket";
@@ -12,10 +12,10 @@ import { pack, unpack } from "./packed.ts";
 import type { TestServer } from "./server.ts";
 
 const ANSWER_DEADLINE_MS = 20_000;
-/** What a report shows of so many differences; one fault makes thousands. */
+/** The most differences in a report; one fault causes thousands. */
 const KEPT_DIFFERENCES = 20;
 
-/** A WebSocket connection, whoever made it: values go in and come out. */
+/** A WebSocket connection of any library, for values. */
 export interface Line {
   send(message: object): void;
   close(): Promise<void>;
@@ -109,7 +109,7 @@ interface Message extends Partial<Acknowledgement> {
   readonly sequence?: number;
 }
 
-/** The trades of a market since its subscription, which were numbered from there. */
+/** The trades of a market since its subscription, which numbers them from there. */
 interface FollowedTrades {
   sequence: number;
   readonly trades: TradeJson[];
@@ -122,13 +122,13 @@ export class Follower {
   differenceCount = 0;
   messages = 0;
   heartbeats = 0;
-  /** Snapshots that came where the book was followed already, and so were compared. */
+  /** Snapshots of books that were followed already, which it compared. */
   repeatedSnapshots = 0;
   /** By outcome. */
   readonly books = new Map<number, FollowedBook>();
   /** By market. */
   readonly trades = new Map<number, FollowedTrades>();
-  /** Books that were followed before, up to an unsubscribe. */
+  /** Books followed earlier, until an unsubscribe. */
   readonly finished: FollowedBook[] = [];
   private line: Line | null = null;
   private lastId = 0;
@@ -150,7 +150,7 @@ export class Follower {
     return follower;
   }
 
-  /** Subscribes, also to what it is subscribed to: each book then begins anew with a snapshot. */
+  /** Subscribes, even if already subscribed: each book then restarts with a snapshot. */
   async subscribe(channel: "book" | "trades", ...marketIds: number[]): Promise<void> {
     await this.ask({ op: "subscribe", channel, market_ids: marketIds }, ({ market_id, outcome_id, sequence }) => {
       const known = this.trades.get(market_id);
@@ -173,7 +173,7 @@ export class Follower {
     });
   }
 
-  /** Resolves when all that the server had sent before is here. */
+  /** Resolves when everything that the server sent before has arrived. */
   async settled(): Promise<void> {
     await this.ask({ op: "ping" });
   }
@@ -182,12 +182,12 @@ export class Follower {
     await this.line!.close();
   }
 
-  /** Compares what REST said of a book, or of each book of a market, with what this had at the same sequence. */
+  /** Compares REST's book, or each book of a market, with its own state at the same sequence. */
   compare(books: readonly BookJson[]): void {
     for (const book of books) this.books.get(book.outcome_id)?.compare(book);
   }
 
-  /** Compares all books and trades with REST once and for all; nothing happens any more. */
+  /** Compares all books and trades with REST once trading has ended. */
   async finish(reader: Client): Promise<void> {
     await this.settled();
     for (const outcomeId of this.awaited) this.differ(`no snapshot of ${outcomeId}`);
@@ -242,7 +242,7 @@ export class Follower {
     else if (event === "book.snapshot") this.takeSnapshot(sequence, data as BookJson);
     else if (event === "trade.created") this.takeTrade(sequence, data as TradeJson);
     else if (event === "heartbeat") this.takeHeartbeat((data as { subscriptions: Subscribed[] }).subscriptions);
-    else this.differ(`an event ${event}, which nobody asked for`);
+    else this.differ(`an event ${event} without a subscription`);
   }
 
   private takeUpdate(sequence: number, data: BookJson): void {
@@ -267,12 +267,12 @@ export class Follower {
 
   private takeTrade(sequence: number, data: TradeJson): void {
     const followed = this.trades.get(data.market_id);
-    if (followed === undefined) return this.differ(`a trade of ${data.market_id}, which nobody asked for`);
+    if (followed === undefined) return this.differ(`a trade of ${data.market_id}, without a subscription`);
     this.checkSequence(`trades of ${data.market_id}`, ++followed.sequence, sequence);
     followed.trades.push(data);
   }
 
-  /** A heartbeat says what should have come last: nothing is missing at the end either. */
+  /** A heartbeat names the last sequences: nothing is missing at the end either. */
   private takeHeartbeat(subscriptions: readonly Subscribed[]): void {
     this.heartbeats++;
     for (const { channel, market_id, outcome_id, sequence } of subscriptions) {

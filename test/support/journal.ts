@@ -1,4 +1,4 @@
-/** Account writes of the journal on the database of a stopped server, for what no route of the API does. */
+/** Account writes of the journal on the database of a stopped server, for changes that the API doesn't offer. */
 import { join } from "node:path";
 import { Journal } from "../../engine/log/journal.ts";
 import { CommittedTotals } from "../../engine/log/totals.ts";

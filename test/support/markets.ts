@@ -1,4 +1,4 @@
-/** What operators do to markets, as tests say it, and the lines that it leaves in the audit log. Keeps no state. */
+/** Operators' actions on markets, and the lines they leave in the audit log. Keeps no state. */
 
 import type { Static } from "typebox";
 import type { MarketRecord, Proposals, Settlement } from "../../server/markets/schemas.ts";
@@ -14,7 +14,7 @@ export type ProposalJson = Static<typeof Proposals>["items"][number];
 
 export type Status = "proposed" | "open" | "halted" | "closed" | "resolved" | "voided" | "rejected";
 
-/** What each step leads to from the states that allow it, by the contract. */
+/** The contract's transitions: the next state of each step, by the states that allow it. */
 export const NEXT_STATUS: Readonly<Record<string, Partial<Record<Status, Status>>>> = {
   open: { proposed: "open", halted: "open" },
   halt: { open: "halted" },
@@ -38,7 +38,7 @@ export async function asOperator({ server }: World, name = "operator"): Promise<
 type Named = { readonly id: number } | { readonly slug: string };
 const nameOf = (market: Named): string | number => ("id" in market ? market.id : market.slug);
 
-/** Asks for a step in a market's life: halt, resume, open, close, resolve, void. */
+/** Requests a step in a market's life: halt, resume, open, close, resolve, void. */
 export function ask<T = MarketJson>(
   operator: Client,
   market: Named,
@@ -53,7 +53,7 @@ export function take(operator: Client, market: Named, step: string, body: object
   return operator.data("POST", `/admin/markets/${nameOf(market)}/${step}`, body);
 }
 
-/** Resolves or voids a market, closing it first where it trades. */
+/** Resolves or voids a market; closes it first if it trades. */
 export async function settle(
   operator: Client,
   market: { readonly id: number },
@@ -73,7 +73,7 @@ export interface AuditLine {
   readonly request_id: string | null;
 }
 
-/** The lines of a market's life, oldest first, their details read. */
+/** The audit log's lines about a market, oldest first, with parsed details. */
 export function auditOf(
   world: World,
   market: { readonly id: number },
@@ -86,7 +86,7 @@ export function auditOf(
 }
 
 let questions = 0;
-/** What a market needs to be made or proposed, with a question that no other has. */
+/** The body that creates or proposes a market, with a unique question. */
 export function newMarket(more: object = {}): { question: string; outcomes: string[] } {
   return { question: `Will number ${++questions} happen?`, outcomes: ["Yes", "No"], ...more };
 }

@@ -1,6 +1,6 @@
 /**
- * Reads Prometheus' text format, version 0.0.4, strictly: every line is one of the format, every sample belongs to a
- * metric that was declared before it, none comes twice, and histograms add up.
+ * A strict parser of Prometheus' text format, version 0.0.4: every line is valid, every sample belongs to a metric declared
+ * before it, no sample is repeated, and histograms add up.
  */
 import { expect } from "vitest";
 import type { TestServer } from "./server.ts";
@@ -42,12 +42,12 @@ export class Scrape {
     for (const [name, type] of this.types) if (type === "histogram") this.checkHistogram(name);
   }
 
-  /** The value of a series, which must be there. */
+  /** The value of a series, which must exist. */
   value(name: string): number {
     return this.series.get(name) ?? fail(name, "no such series");
   }
 
-  /** Those of the exchange that changed since an earlier scrape, and by how much. */
+  /** The changes of the exchange's series since an earlier scrape. */
   since(before: Scrape, names: RegExp): Record<string, number> {
     expect([...this.series.keys()].filter((name) => name.startsWith("exchange_"))).toEqual(
       [...before.series.keys()].filter((name) => name.startsWith("exchange_")),
@@ -98,7 +98,7 @@ export class Scrape {
   }
 }
 
-/** Asks for the metrics, without a token. */
+/** Requests the metrics, without a token. */
 export async function scrape(server: TestServer, headers: Record<string, string> = {}): Promise<Scrape> {
   const answer = await fetch(`${server.root}/metrics`, { headers });
   expect([answer.status, answer.headers.get("content-type")]).toEqual([200, METRICS_TYPE]);

@@ -1,4 +1,4 @@
-/** What tests of deposits and withdrawals say again and again, and how an account's transactions must add up. */
+/** Requests for deposits and withdrawals, and the check that an account's transactions add up. */
 
 import type { Static } from "typebox";
 import { expect } from "vitest";
@@ -15,7 +15,7 @@ import type {
 import type { Answer, Client, TransactionJson } from "./client.ts";
 import { rowsOf } from "./data-dir.ts";
 
-/** Of an EVM chain, with its checksum. */
+/** An EVM address with its checksum. */
 export const ADDRESS = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
 
 export type DepositJson = Static<typeof Deposit>;
@@ -44,7 +44,7 @@ export const refuse = (operator: Client, id: number, body: object = {}): Promise
 export const deposit = (operator: Client, userId: number, amount: number, reference: string): Promise<DepositJson> =>
   operator.data("POST", "/admin/deposits", { user_id: userId, amount, reference });
 
-/** Each transaction follows from the one before, and together they are what the user has. */
+/** Each transaction's balance follows from the previous one, up to the user's balance. */
 export async function expectAddsUp(user: Client): Promise<void> {
   let sum = 0;
   for (const { id, amount, balance_after } of (await user.all<TransactionJson>("/wallet/transactions")).reverse()) {
@@ -62,7 +62,7 @@ export interface AuditLine {
   readonly details: unknown;
 }
 
-/** Lines of the audit log that an answered request left. */
+/** The audit log's lines of a request. */
 export function auditOf(dataDir: string, { headers }: Answer): AuditLine[] {
   const sql = "SELECT action, actor, user_id, subject, details FROM audit_log WHERE request_id = ? ORDER BY id";
   return rowsOf<AuditLine>(dataDir, sql, String(headers["x-request-id"])).map((line) => {

@@ -1,6 +1,6 @@
 /**
  * A real OpenID provider on a loopback port, and a browser that signs in there. Knows its accounts and one client,
- * and asks for no password: the browser says who it is in a header, and everybody consents.
+ * and requires no password: the browser names the account in a header, and every account consents.
  */
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -31,7 +31,7 @@ const ACCOUNT_HEADER = "x-test-account";
 const TTL_S = 600;
 const MAX_REDIRECTS = 10;
 
-/** One browser's cookies, by name alone: the provider sets none twice. */
+/** One browser's cookies, by name only: the provider sets none twice. */
 class CookieJar {
   private readonly cookies = new Map<string, string>();
 
@@ -65,7 +65,7 @@ export class TestProvider {
 
   /**
    * @param port 0 for a free one
-   * @param accounts looked at anew at each sign-in, so that they may change meanwhile
+   * @param accounts read at each sign-in, so they may change in between
    */
   static async start(redirectUris: readonly string[], port = 0, accounts = TEST_ACCOUNTS): Promise<TestProvider> {
     const server = createServer();
@@ -162,7 +162,7 @@ async function createProvider(
   });
 }
 
-/** Consents to whatever is asked for. */
+/** Consents to every request. */
 async function grantAll({ oidc }: KoaContextWithOIDC) {
   const grant = new oidc.provider.Grant({ accountId: oidc.account!.accountId, clientId: oidc.client!.clientId });
   grant.addOIDCScope([...oidc.requestParamOIDCScopes].join(" "));
@@ -170,7 +170,7 @@ async function grantAll({ oidc }: KoaContextWithOIDC) {
   return grant;
 }
 
-/** The provider warns of older versions of Node, on which it works, and of its store in memory, which is meant. */
+/** Hides the provider's warnings about older versions of Node, on which it works, and about its store in memory. */
 async function withQuietConsole<T>(work: () => Promise<T>): Promise<T> {
   const { info, warn } = console;
   console.info = console.warn = () => {};

@@ -1,4 +1,4 @@
-/** An operator at work over the API: signs in with a password, reads and changes users. */
+/** An operator over the API: signs in with a password, reads and changes users. */
 
 import type { Static } from "typebox";
 import type { AuditLine, OperatorApplication, OperatorUser } from "../../server/operators/schemas.ts";

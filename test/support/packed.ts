@@ -1,6 +1,6 @@
 /**
- * MessagePack as a client in another language would speak it: @msgpack/msgpack on both ways, nothing of the server's own.
- * What is read is held to integers: a whole number beyond 32 bits that came as a float is an error here.
+ * MessagePack as a client in another language uses it: @msgpack/msgpack both ways, without the server's own code. A whole
+ * number beyond 32 bits that arrives as a float is an error.
  */
 import { decode, encode } from "@msgpack/msgpack";
 import { type Answer, API_BASE, type Client, checkAnswer } from "./client.ts";
@@ -30,12 +30,12 @@ function withNumbers(value: unknown): unknown {
 let requestCount = 0;
 
 export interface PackedOptions {
-  /** Bytes are sent as they are, any other value as MessagePack. */
+  /** The client sends bytes unchanged, and any other value as MessagePack. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** `Client.request` in MessagePack both ways: the same checks on what comes back. `path` is below /api/v1. */
+/** `Client.request` in MessagePack both ways, with the same checks on the response. `path` is below /api/v1. */
 export async function requestPacked<T>(
   client: Client,
   method: string,

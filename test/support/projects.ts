@@ -1,9 +1,9 @@
 /**
- * What differs between the projects of vitest.config.ts: how often a test repeats itself, and how many engine threads its
- * servers have. Skips nothing: every variant belongs to a project.
+ * The differences between the projects of vitest.config.ts: the rounds of a test, and the engine threads of its servers.
+ * Skips nothing: every variant belongs to a project.
  */
 
-/** How many times as many rounds: 1 in `npm test`, 5 in `npm run test:long`, EFFORT=n by hand. */
+/** The factor of rounds: 1 in `npm test`, 5 in `npm run test:long`, EFFORT=n by hand. */
 export const EFFORT = Number(process.env["EFFORT"] ?? 1);
 
 /** The variants with one engine thread; in the project "3 engine threads", those with several. */

@@ -1,4 +1,4 @@
-/** follower.py as a child process: Python's `websockets` and standard library, and nothing that we wrote for Node. */
+/** follower.py as a child process: uses Python's `websockets` and standard library, and none of our code for Node. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -14,7 +14,7 @@ export interface PythonResult {
   readonly updates: number;
   readonly trades: number;
   readonly heartbeats: number;
-  /** REST books that were compared, and of how many different states. */
+  /** The number of compared REST books, and of their different states. */
   readonly compared: number;
   readonly states: number;
   readonly missed: number;
@@ -22,7 +22,7 @@ export interface PythonResult {
   readonly differences: readonly string[];
 }
 
-/** Why it can't run here, or null. */
+/** Returns why it can't run here, or null. */
 export function pythonMissing(): string | null {
   const { error, status } = spawnSync("python3", ["-c", "import websockets; websockets.connect"]);
   if (error !== undefined) return "no python3";
@@ -30,7 +30,7 @@ export function pythonMissing(): string | null {
 }
 
 export class PythonFollower {
-  /** How many messages it has had, to some hundreds. */
+  /** The number of messages received, in steps of some hundreds. */
   messages = 0;
   private readonly child: ChildProcess;
   private readonly exited: Promise<void>;
@@ -58,19 +58,19 @@ export class PythonFollower {
     });
   }
 
-  /** Starts it and waits until it follows. */
+  /** Starts it and waits for its subscriptions. */
   static async start(server: TestServer, marketIds: readonly number[]): Promise<PythonFollower> {
     const follower = new PythonFollower(server, marketIds);
     await follower.until(() => follower.messages > 0, START_DEADLINE_MS);
     return follower;
   }
 
-  /** Resolves when it has had so many messages. @throws Error where it has ended */
+  /** Resolves when it has received this many messages. @throws Error if it has ended */
   async had(messages: number): Promise<void> {
     await this.until(() => this.messages >= messages, END_DEADLINE_MS);
   }
 
-  /** Has it compare all once more; answers what it found. */
+  /** Makes it compare everything once more; returns its report. */
   async finish(): Promise<PythonResult> {
     this.child.stdin!.write("end\n");
     await within(this.exited, END_DEADLINE_MS);

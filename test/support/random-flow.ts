@@ -1,6 +1,6 @@
 /**
  * A user of a random flow: orders of every kind on both sides, amends, cancels, batches, quotes, in all markets, around
- * prices at which all three kinds of match happen. Over a WebSocket whose frames are checked; keeps no books.
+ * prices at which all three match types happen. Uses a WebSocket client that checks frames; keeps no books.
  */
 import type { OrderJson } from "./client.ts";
 import type { Random } from "./random.ts";
@@ -9,7 +9,7 @@ import { BUY, quote, SELL, terms } from "./terms.ts";
 import type { ResultJson } from "./trading.ts";
 import type { TestMarket } from "./world.ts";
 
-/** What a user may be told without anything being wrong: a finished order, no money, no shares, the day's limit. */
+/** Rejections that are no error: a finished order, no money, no shares, the day's limit. */
 const EXPECTED = [0, 40900, 42201, 42202, 42900, 42901];
 const TICK = 10;
 const TICKS = 8;

@@ -1,7 +1,7 @@
 /**
- * Users who trade at random over REST and use all that an order can be: every time in force and self-trade prevention,
- * market orders, amends, batches, quotes, builder codes, client order ids, complete sets. What is refused for want of
- * money, shares or a live order is no surprise; anything else is. Keeps no books. Lives through the server's death.
+ * Users who trade at random over REST with every kind of order: all times in force and self-trade preventions, market
+ * orders, amends, batches, quotes, builder codes, client order ids, complete sets. Only rejections for lack of money, shares
+ * or a live order are expected. Keeps no books. Survives the server's death.
  */
 import { Client, type OrderJson } from "./client.ts";
 import type { Random } from "./random.ts";
@@ -11,11 +11,11 @@ import type { TestMarket } from "./world.ts";
 
 const SETS_AT_START = 300;
 const EXPECTED = [0, 4040, 40900, 42201, 42202, 42900, 42901];
-/** Orders of its own that a user may still cancel or amend. */
+/** Own orders that a user may still cancel or amend. */
 const REMEMBERED = 30;
 
 export class RandomTrading {
-  /** Requests that were answered. */
+  /** Requests that received a response. */
   answered = 0;
   private readonly random: Random;
   private readonly markets: readonly TestMarket[];
@@ -33,7 +33,7 @@ export class RandomTrading {
     this.placed = tokens.map(() => []);
   }
 
-  /** Gives every user shares of everything; once. */
+  /** Gives every user shares of every outcome; called once. */
   async prepare(server: TestServer): Promise<void> {
     for (const token of this.tokens) {
       const client = new Client(server, token);
@@ -48,24 +48,24 @@ export class RandomTrading {
     this.running = true;
     this.clients = this.tokens.map((token) => new Client(server, token, 2));
     this.loops = this.clients.flatMap((client, user) => [this.loop(client, user), this.loop(client, user)]);
-    // Told where they are awaited, in stop().
+    // stop() awaits them and reports their errors.
     for (const loop of this.loops) loop.catch(() => {});
   }
 
-  /** Resolves when so many more requests are answered. */
+  /** Resolves when this many more requests have received a response. */
   async more(answers: number): Promise<void> {
     const enough = this.answered + answers;
     while (this.answered < enough && this.running) await new Promise((resolve) => setTimeout(resolve, 1));
   }
 
-  /** Ends the loops once what is under way is answered, or its connection has failed. */
+  /** Ends the loops once requests in flight have received a response, or their connection has failed. */
   async stop(): Promise<void> {
     this.running = false;
     await Promise.all(this.loops);
     for (const client of this.clients) client.close();
   }
 
-  /** Resolves when nothing is to come any more: after stop(), the last gtd orders still end by themselves. */
+  /** Resolves when no update can follow: after stop(), the last gtd orders still expire. */
   async expired(server: TestServer): Promise<void> {
     for (const token of this.tokens) {
       const client = new Client(server, token);
@@ -80,7 +80,7 @@ export class RandomTrading {
         await this.step(client, this.placed[user]!);
         this.answered++;
       } catch (error) {
-        // Once the process is gone its connections fail; anything else is the test's to report.
+        // Once the process has ended, its connections fail; the test reports anything else.
         if ((error as NodeJS.ErrnoException).code !== undefined) return;
         this.running = false;
         throw error;
@@ -138,7 +138,7 @@ export class RandomTrading {
       const { price: _, ...rest } = terms(market, outcome, side, 1, random.integer(1, 12), more);
       return { ...rest, type: "market", time_in_force: random.pick(["ioc", "fok"]) };
     }
-    // Some sweep many orders at one go.
+    // Some orders sweep many others.
     if (random.chance(0.05)) return terms(market, outcome, side, side === BUY ? 6_500 : 3_000, 60, more);
     const tif = random.pick(["gtc", "gtc", "gtc", "gtd", "ioc", "fok"]);
     return {

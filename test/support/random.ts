@@ -28,7 +28,7 @@ export class Random {
     return ((x ^ (x >>> 14)) >>> 0) / 4_294_967_296;
   }
 
-  /** min..max, both included. */
+  /** An integer from min to max, both inclusive. */
   integer(min: number, max: number): number {
     return min + Math.floor(this.next() * (max - min + 1));
   }

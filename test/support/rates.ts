@@ -1,5 +1,5 @@
 /**
- * What clients are told of their rate limits: headers of answers, rates of acknowledgements, refusals, GET /me/limits.
+ * What clients see of their rate limits: response headers, rates in acknowledgements, rejections, GET /me/limits.
  * Knows no route's limit.
  */
 import { expect } from "vitest";
@@ -17,7 +17,7 @@ export interface LimitsJson {
   readonly rate_limits: readonly (RateJson & { readonly route: string; readonly scope: string })[];
 }
 
-/** RATE_LIMITS so high that nothing is refused: headers are there, and tokens on public routes are looked at too. */
+/** RATE_LIMITS too high to reject anything: responses carry the headers, and public routes check tokens too. */
 export const HIGH_LIMITS = JSON.stringify({
   user: 1_000_000,
   address: 1_000_000,
@@ -28,7 +28,7 @@ export const HIGH_LIMITS = JSON.stringify({
   registration_address: 1_000_000,
 });
 
-/** What an answer's headers say of its limit; null where they say nothing. */
+/** The limit in a response's headers; null without any. */
 export function rateOf({ headers }: Answer): RateJson | null {
   const names = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
   if (names.every((name) => headers[name] === undefined)) return null;
@@ -46,7 +46,7 @@ export function expectRate(rate: RateJson | null | undefined, limit: number, rem
   expect(rate!.reset).toBeLessThanOrEqual(60);
 }
 
-/** The wait that a refusal tells: seconds, a minute at most. */
+/** The wait in a rejection: seconds, at most a minute. */
 export function expectRetryAfter({ headers }: Answer): void {
   const after = Number(headers["retry-after"]);
   expect([after >= 1 && after <= 60, after]).toEqual([true, after]);

@@ -14,12 +14,12 @@ import { ALL_SCOPES, tokenOf, USDC, type UserSpec, type World } from "./world.ts
 const FOLDER = new URL("../../../shared/data/betfair/", import.meta.url);
 const HOUR_MS = 3_600_000;
 /**
- * Of a level: sizes beyond it come down to their remainder, so that nobody runs out of money, shares or daily activity.
- * What the file changes still changes, and prices are as they are.
+ * The most shares of a level: larger sizes are reduced to the remainder, so that no account runs out of money, shares or
+ * daily activity. Changes stay changes, and prices stay the same.
  */
 const MAX_LEVEL_SHARES = 20;
 const MAX_TAKEN_SHARES = 3;
-/** Complete sets of who sells. */
+/** Complete sets of each seller. */
 const SETS = 40_000;
 const DEPOSIT = 2 * SETS * USDC;
 const ROLES = ["buyer", "seller", "taker"] as const;
@@ -30,7 +30,7 @@ const [CONNECTS, READS] = [0, 1];
 const BATCH = 50;
 const BATCHES_UNDER_WAY = 8;
 
-/** `atb` resting sells, `atl` resting buys: absolute size of a level. `trd`: what was traded so far. */
+/** `atb` resting sells, `atl` resting buys: absolute size of a level. `trd`: the volume traded so far. */
 type Kind = "atb" | "atl" | "trd";
 
 interface Row {
@@ -45,7 +45,7 @@ interface Row {
 }
 
 export interface Recording {
-  /** How many outcomes each market has. */
+  /** The number of outcomes of each market. */
   readonly markets: readonly number[];
   /** All markets side by side, each in its own order. */
   readonly rows: readonly Row[];
@@ -117,7 +117,7 @@ interface Order {
 /** One price of one side in the file. */
 interface Level {
   order: Order | null;
-  /** Of `trd`: what was traded so far. */
+  /** For `trd`: the volume traded so far. */
   shares: number;
 }
 
@@ -136,7 +136,7 @@ interface BatchAnswer {
 
 interface Operation {
   readonly json: object;
-  /** Null of takers, whose orders nobody needs again. */
+  /** Null for takers, whose orders are not needed again. */
   readonly order: Order | null;
 }
 
@@ -145,7 +145,7 @@ class Account {
   operations: Operation[] = [];
   private readonly flow: RecordedFlow;
   private readonly socket: WebSocket;
-  /** By the number of the batch: one whose operations have to be looked up is answered after the next. */
+  /** By the number of the batch: the response to one with lookups may follow that of the next. */
   private readonly underWay = new Map<number, readonly Operation[]>();
   private lastId = 0;
 
@@ -181,7 +181,7 @@ class Account {
 
   private receive(text: string): void {
     if (text.startsWith('{"event"')) {
-      // What rests untouched is of no interest, and most do.
+      // Most orders rest unchanged: ignore them.
       if (text.startsWith('{"event":"order.updated"') && !text.includes('"status":"open"')) {
         this.flow.updated((JSON.parse(text) as { data: OrderJson }).data);
       }
@@ -219,7 +219,7 @@ export class RecordedFlow {
     this.pace = pace;
   }
 
-  /** Sends all that is recorded; resolves when it is answered. @throws Error where a batch or a connection failed */
+  /** Sends the whole recording; resolves with the last response. @throws Error if a batch or a connection failed */
   async run(): Promise<void> {
     for (const row of this.recording.rows) {
       if (row.kind === "trd") await this.trade(row);
@@ -229,7 +229,7 @@ export class RecordedFlow {
     await this.until(() => this.batchesUnderWay === 0);
   }
 
-  /** Clients of all who trade, for REST. */
+  /** REST clients of all traders. */
   traders(): Client[] {
     return [...this.accounts.keys()].map((name) => this.world.client(name, READS));
   }
@@ -343,7 +343,7 @@ export class RecordedFlow {
     if (order?.level.order === order) order!.level.order = null;
   }
 
-  /** An order of ours changed, and not by just resting. */
+  /** An own order changed other than by starting to rest. */
   updated({ client_order_id, filled, status }: OrderJson): void {
     const order = this.orders.get(client_order_id ?? "");
     if (order === undefined) return;

@@ -1,20 +1,20 @@
 /**
- * The exchange once more, from the contract alone (section 2, "Orders", "Matching" and "Money"): plain maps, one order
- * at a time. Matching is test/engine/book/reference-book.ts; this file owns the money: balances, holds, shares, collateral,
- * the house and daily activity, and what amends and quotes need of them. It takes an order's number from whoever drives
- * it and never looks at the server's code.
+ * A reference exchange, written only from the contract (section 2, "Orders", "Matching" and "Money"): plain maps, one order
+ * at a time. test/engine/book/reference-book.ts matches; this file owns the money: balances, holds, shares, collateral, the
+ * house and daily activity, and the requirements of amends and quotes. The caller assigns order numbers. Never imports the
+ * server's code.
  */
 import { type Placement, ReferenceBook, type ReferenceOrder } from "../engine/book/reference-book.ts";
 
 /** n = price * 100 micro-USDC a share. */
 export const notional = (price: number, quantity: number): number => price * quantity * 100;
-/** ceil(n * 150 / 10000): what the seller pays. */
+/** ceil(n * 150 / 10000): the seller's fee. */
 export const feeOn = (n: number, bps = 150): number => Number((BigInt(n) * BigInt(bps) + 9_999n) / 10_000n);
-/** floor(n * 5 / 10000), or 10 with a PAT: what the resting side gets at most. */
+/** floor(n * 5 / 10000), or 10 with a PAT: the largest rebate of the resting side. */
 export const rebateOn = (n: number, pat: boolean): number => rebateAt(n, pat ? 10 : 5);
 const rebateAt = (n: number, bps: number): number => Number((BigInt(n) * BigInt(bps)) / 10_000n);
 
-/** Fee and rebate of a match's sides, in their order: its rebates come out of its fees and never come to more. */
+/** Fees and rebates of a match's sides, in their order: its fees pay its rebates and bound them. */
 export function ratesOf(quantity: number, legs: readonly Leg[]): { readonly fee: number; readonly rebate: number }[] {
   const fees = legs.map(({ side, price, own }) => (side === BUY ? 0 : feeOn(notional(price, quantity), own?.fee)));
   let left = fees.reduce((sum, fee) => sum + fee, 0);
@@ -33,7 +33,7 @@ export interface Refusal {
   readonly refused: number;
 }
 
-/** A position: shares, and what they cost by average cost; `realized` is what sales brought beyond the cost. */
+/** A position: shares and their average cost; `realized` is the proceeds of sales beyond the cost. */
 export interface Holding {
   quantity: number;
   cost: number;
@@ -53,7 +53,7 @@ export interface Leg {
   readonly own?: { readonly fee: number; readonly rebate: number } | undefined;
 }
 
-/** What is needed beside what is held already: micro-USDC, which count for daily activity too, and shares by outcome. */
+/** Requirements beyond existing holds: micro-USDC, which also count as daily activity, and shares by outcome. */
 interface Needs {
   money: number;
   readonly shares: Map<number, number>;
@@ -81,9 +81,9 @@ export class ReferenceExchange {
   withdrawals = 0;
   house = 0;
   private readonly holdings = new Map<string, Holding>();
-  /** Micro-USDC that went into positions: buys that were filled, and splits. */
+  /** Micro-USDC that entered positions: filled buys, and splits. */
   private readonly entered = new Map<number, number>();
-  /** Orders that quotes made. */
+  /** Orders placed as quotes. */
   private readonly quotes = new Set<number>();
 
   addMarket(id: number, outcomes: readonly number[]): void {
@@ -100,14 +100,14 @@ export class ReferenceExchange {
     this.withdrawals += amount;
   }
 
-  /** Micro-USDC that come to the house from outside, or leave it. */
+  /** Deposits to the house, or withdrawals from it, micro-USDC. */
   fundHouse(amount: number): void {
     if (amount > 0) this.deposits += amount;
     else this.withdrawals -= amount;
     this.house += amount;
   }
 
-  /** Pays all shares of a market out, at so many BPS of an outcome; what the sets are worth beyond that is the house's. */
+  /** Settles a market at a payout per outcome in BPS; the house gets the rest of the sets' value. */
   settleShares(marketId: number, payouts: readonly number[]): void {
     const market = this.markets.get(marketId)!;
     this.house += market.sets * MICRO_PER_SET;
@@ -182,7 +182,7 @@ export class ReferenceExchange {
     this.markets.get(marketId)!.book.cancel(id, "user");
   }
 
-  /** What the exchange must say to an amend of means: null where they suffice, and where it needs none. */
+  /** Why the exchange must refuse an amend for lack of means; null if they suffice, or it needs none. */
   amendRefusal(
     user: number,
     marketId: number,
@@ -197,7 +197,7 @@ export class ReferenceExchange {
     return this.lack(user, needs, limit);
   }
 
-  /** True where the book refuses it: a post-only order would cross. */
+  /** True if the book rejects it: a post-only order would cross. */
   amend(marketId: number, id: number, price: number, total: number, at: number): boolean {
     const market = this.markets.get(marketId)!;
     const { refusals } = market.book;
@@ -207,7 +207,7 @@ export class ReferenceExchange {
     return refusals.length > before;
   }
 
-  /** Live orders of the user that fit; newest first. */
+  /** The user's live orders that match; newest first. */
   liveOrders(user: number, fits: (terms: Placement, marketId: number) => boolean): [marketId: number, id: number][] {
     const found: [number, number][] = [];
     for (const [marketId, { book }] of this.markets) {
@@ -227,7 +227,7 @@ export class ReferenceExchange {
     return found.map(([, id]) => this.order(marketId, id)!);
   }
 
-  /** For each quote the standing one that is just so, or null. Quotes of one outcome and side differ in price. */
+  /** For each quote the identical resting one, or null. Quotes of one outcome and side differ in price. */
   unchangedQuotes(user: number, marketId: number, quotes: readonly Quote[]): (number | null)[] {
     const standing = this.standingQuotes(user, marketId);
     return quotes.map((quote) => {
@@ -246,7 +246,7 @@ export class ReferenceExchange {
     const together: Needs = { money: 0, shares: new Map() };
     for (const quote of added) addNeeds(together, null, quote, quote);
     if (this.lack(user, together, limit) === null) return null;
-    // Old and new together are too much: best price to best price, each as an amend.
+    // Old and new together exceed the means: pairs them by price, best first, each as an amend.
     const old = this.standingQuotes(user, marketId).filter(({ terms }) => !unchanged.includes(terms.id));
     const replaced: Needs = { money: 0, shares: new Map() };
     const better = (side: number, a: number, b: number): number => (side === BUY ? b - a : a - b);
@@ -260,7 +260,7 @@ export class ReferenceExchange {
     return this.lack(user, replaced, limit);
   }
 
-  /** Makes `terms` the user's quotes in the market; those whose id stands already stay. */
+  /** Makes `terms` the user's quotes in the market; identical resting ones stay. */
   replaceQuotes(user: number, marketId: number, terms: readonly Placement[]): void {
     const ids = terms.map(({ id }) => id);
     const old = this.standingQuotes(user, marketId).filter((order) => !ids.includes(order.terms.id));
@@ -313,7 +313,7 @@ export class ReferenceExchange {
     return levels;
   }
 
-  /** In the order in which the exchange looks. */
+  /** In the order of the exchange's checks. */
   private lack(user: number, { money, shares }: Needs, limit: number): Refusal | null {
     const refusal = this.lackMoney(user, money, limit);
     if (refusal !== null) return refusal;
@@ -352,13 +352,13 @@ export class ReferenceExchange {
     this.holding(user, outcome).realized += rebate;
   }
 
-  /** One match: its makers' sides and its taker's, then the sets that it made or dissolved. */
+  /** One match: its makers' sides and its taker's, then the sets that it minted or merged. */
   match(marketId: number, type: MatchType, quantity: number, legs: readonly Leg[]): void {
     const rates = ratesOf(quantity, legs);
     for (const [i, { user, outcome, side, price }] of legs.entries()) {
       this.fill(user, outcome, side, price, quantity, rates[i]!);
     }
-    // What the buyers of a mint paid buys the sets; what a merge dissolves pays its sellers.
+    // A mint's buyers pay for the sets; a merge's sets pay its sellers.
     const sets = type === "mint" ? quantity : type === "merge" ? -quantity : 0;
     this.markets.get(marketId)!.sets += sets;
     this.house -= sets * MICRO_PER_SET;
@@ -377,7 +377,7 @@ export class ReferenceExchange {
     market.settled = book.matches.length;
   }
 
-  /** One outcome's part of what the sets cost: equal, the first outcomes taking what doesn't divide. */
+  /** One outcome's share of the sets' cost: equal, the remainder to the first outcomes. */
   private costShare(quantity: number, market: Market, index: number, fee = 0): number {
     const amount = quantity * MICRO_PER_SET - fee;
     const count = market.outcomes.length;
@@ -414,8 +414,8 @@ export class ReferenceExchange {
 export const isLive = ({ status }: ReferenceOrder): boolean => status === "open" || status === "partially_filled";
 
 /**
- * What an order that becomes `next` needs beyond what it holds, in the worst order of fills in flight: for a higher price
- * the larger of both holds, for a lower one the old hold and the added shares. Without an old one: all of it.
+ * The additional means for an order that becomes `next`, in the worst order of fills in flight: for a higher price the
+ * larger of both holds, for a lower one the old hold and the added shares. Without an old order, the whole hold.
  */
 function addNeeds(
   needs: Needs,

@@ -114,7 +114,7 @@ afterAll(async () => {
   await world.stop();
 });
 
-/** Ends what the page does without end, reconnecting above all: its stubs end with this file. */
+/** Ends the page's endless activities, such as reconnecting, because its stubs end with this file. */
 async function endPage(): Promise<void> {
   const clearTimers = (): void => {
     for (const timer of timers) clearTimeout(timer);
