@@ -1,5 +1,5 @@
 /**
- * A third-party app in a browser: registered, granted access, used, revoked, denied. test/oauth/oauth.test.ts covers the
+ * A third-party app in a browser: registered, granted access, used, revoked, denied. test/oauth covers the
  * endpoints.
  */
 import { createServer, type Server } from "node:http";
