@@ -1,6 +1,6 @@
 /**
  * The WebSocket as the contract describes it: the upgrade, public channels whose updates add up to the REST book,
- * private events whose last word equals REST, sequences without a gap, and connections that don't disturb each other.
+ * private events that end equal to REST, sequences without a gap, and connections that don't disturb each other.
  */
 import { execFile, spawnSync } from "node:child_process";
 import { connect } from "node:net";
@@ -12,10 +12,10 @@ import type { BalanceJson, BookJson, Client, OrderJson, PositionJson, TradeJson 
 import { scrape } from "../support/metrics.ts";
 import { Random } from "../support/random.ts";
 import { Socket, upgradeRefusal } from "../support/socket.ts";
+import { BUY, SELL, terms } from "../support/terms.ts";
 import { type TestMarket, tokenOf, World } from "../support/world.ts";
-
-const BUY = 1;
-const SELL = 2;
+import { BookHistory, bookText } from "./book-history.ts";
+import { expectNoGap } from "./order-frames.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -31,10 +31,6 @@ afterAll(async () => {
   await expectBalanced(world.anonymous());
   await expectEndsWell(world);
 });
-
-function terms(market: TestMarket, outcome: number, side: number, price: number, quantity: number, more = {}): object {
-  return { market_id: market.id, outcome_id: market.outcomes[outcome], side, price, quantity, ...more };
-}
 
 /** Random orders and cancels of all the users at once, each on a connection of its own. */
 async function randomFlow(users: readonly Client[], market: TestMarket, random: Random, steps: number): Promise<void> {
@@ -66,58 +62,15 @@ async function tradersIn(market: TestMarket, count: number): Promise<Client[]> {
   return users;
 }
 
-function expectNoGap(frames: readonly { readonly sequence: number }[]): void {
-  const first = frames[0]?.sequence ?? 0;
-  expect(frames.map(({ sequence }) => sequence)).toEqual(frames.map((_, i) => first + i));
-}
-
-/** A book that follows the frames of one outcome, with what it was at each sequence. */
-class FollowedBook {
-  readonly history = new Map<number, string>();
-  sequence = 0;
-  private readonly bids = new Map<number, number>();
-  private readonly asks = new Map<number, number>();
-
-  constructor(socket: Socket, outcomeId: number) {
-    const frames = socket.frames.filter(({ event, data }) => {
-      return event.startsWith("book.") && (data as BookJson).outcome_id === outcomeId;
-    });
-    for (const { event, sequence, data } of frames) {
-      if (event === "book.snapshot") this.sequence = sequence;
-      else expect(sequence).toBe(++this.sequence);
-      const { bids, asks } = data as BookJson;
-      apply(this.bids, bids);
-      apply(this.asks, asks);
-      this.history.set(sequence, this.text());
-    }
-  }
-
-  text(): string {
-    return bookText(
-      [...this.bids].sort(([a], [b]) => b - a),
-      [...this.asks].sort(([a], [b]) => a - b),
-    );
-  }
-}
-
-function apply(levels: Map<number, number>, changes: readonly number[][]): void {
-  for (const [price, quantity] of changes) {
-    if (quantity === 0) levels.delete(price!);
-    else levels.set(price!, quantity!);
-  }
-}
-
-const bookText = (bids: unknown, asks: unknown): string => JSON.stringify({ bids, asks });
-
 describe("the upgrade", () => {
   test.for(["", "x", "pm_pat_", "null", "%00", "a".repeat(2_000), `${tokenOf("user0")}x`, ` ${tokenOf("user0")}`])(
-    "a bad token is refused before it with 401 and the envelope: %j",
+    "an invalid token gets 401 and the envelope: %j",
     async (token) => {
       expect(await upgradeRefusal(world.server, token)).toMatchObject({ status: 401, code: 40100 });
     },
   );
 
-  test("without a token public channels open, and nothing private comes", async () => {
+  test("a connection without a token gets public channels and no private events", async () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await Socket.open(world.server, null);
     await socket.subscribe("book", market.id, market.outcomes[0]);
@@ -128,7 +81,7 @@ describe("the upgrade", () => {
     await socket.close();
   });
 
-  test("a plain GET of /ws is no upgrade", async () => {
+  test("a plain GET of /ws is a client error", async () => {
     const answer = await world.anonymous().request("GET", "/ws");
     expect(answer.status).toBeGreaterThanOrEqual(400);
     expect(answer.status).toBeLessThan(500);
@@ -143,7 +96,7 @@ describe("operations", () => {
     socket = await world.socket(world.user());
   });
 
-  test("ping answers with the clock, with and without an id", async () => {
+  test("ping returns the server's time, with and without an id", async () => {
     const { code, data } = await socket.ask({ op: "ping" });
     expect(code).toBe(0);
     expect(Math.abs((data as { now: number }).now - Date.now())).toBeLessThan(5_000);
@@ -154,7 +107,7 @@ describe("operations", () => {
     expect(socket.acknowledgements.slice(-2).map(({ id, code }) => [id, code])).toEqual([[null, 0], [null, 0]]); // biome-ignore format: pairs
   });
 
-  test("what is wrong is answered with its code and the id, and the connection goes on", async () => {
+  test("an invalid operation gets its code under its id, and the connection stays open", async () => {
     const other = world.markets.find(({ id }) => id !== market.id)!;
     const good = { op: "subscribe", channel: "book", market_id: market.id };
     const wrong: [object, number][] = [
@@ -186,7 +139,7 @@ describe("operations", () => {
     expect(socket.frames).toEqual([]);
   });
 
-  test("what is no operation at all is answered with 40000 and no id", async () => {
+  test("a message that is no operation gets 40000 without an id", async () => {
     const deep = "[".repeat(30_000) + "]".repeat(30_000);
     const texts = ["", "x", "{", "[]", "null", "1", '"ping"', deep, '{"op":"ping","id":"1"}', '{"op":"ping","id":1.5}'];
     for (const text of [...texts, Buffer.from('{"op":"ping","id":1}'), Buffer.from([0xff, 0xfe])]) {
@@ -201,12 +154,12 @@ describe("operations", () => {
     expect(await socket.until(() => socket.acknowledgements[count], "an answer")).toMatchObject({ id: 7, code: 40000 });
   });
 
-  test("text that is no UTF-8, and a message beyond 64 KiB, end their own connection alone", async () => {
+  test("invalid UTF-8, and a message beyond 64 KiB, close their own connection and no other", async () => {
     const padded = (bytes: number, rest = '","id":1}'): string => {
       const start = '{"op":"ping","padding":"';
       return start + "x".repeat(bytes - start.length - rest.length) + rest;
     };
-    // The last that is taken is answered, whatever is wrong with it.
+    // The largest message that the server accepts gets a response, though it is invalid.
     const largest = await Socket.open(world.server, null);
     largest.socket.send(padded(65_536));
     expect(await largest.until(() => largest.acknowledgements[0], "an answer")).toMatchObject({ id: 1, code: 40000 });
@@ -218,11 +171,11 @@ describe("operations", () => {
         expect([bytes, await large.closed]).toEqual([bytes, 1009]);
       }
     }
-    // In parts too, each of which is short enough.
+    // The bound holds for a message in fragments, each of which is short enough.
     const parts = await Socket.open(world.server, null);
     for (const fin of [false, false, true]) parts.socket.send("x".repeat(30_000), { fin });
     expect(await parts.closed).toBe(1009);
-    // Nobody reads what is longer still.
+    // The server reads no more of a still longer message.
     const huge = await Socket.open(world.server, null);
     huge.socket.on("error", () => {});
     huge.socket.send(padded(2 * 1_048_576));
@@ -233,7 +186,7 @@ describe("operations", () => {
     await socket.settled();
   });
 
-  test("unsubscribe ends the frames of its channel, and only those", async () => {
+  test("unsubscribe ends the frames of its channel, and no others", async () => {
     const user = world.user();
     const ours = await Socket.open(world.server, null);
     const [first, second] = market.outcomes as [number, number];
@@ -252,7 +205,7 @@ describe("operations", () => {
     await user.place(terms(market, 1, BUY, 101, 1));
     await ours.settled();
     expect(ours.of("book.updated")).toHaveLength(1);
-    // Once more is no mistake, and coming back starts with a snapshot.
+    // A repetition is no error, and a new subscription starts with a snapshot.
     expect(await ours.ask({ op: "unsubscribe", channel: "book", market_id: market.id })).toMatchObject({ code: 0 });
     const count = ours.of("book.snapshot").length;
     await ours.subscribe("book", market.id, second);
@@ -261,7 +214,7 @@ describe("operations", () => {
     await ours.close();
   });
 
-  test("a connection has a bound of subscriptions", async () => {
+  test("the subscriptions of a connection are bounded", async () => {
     const ours = await Socket.open(world.server, null);
     const large = world.markets.filter(({ outcomes }) => outcomes.length === 32);
     const codes = [];
@@ -283,7 +236,7 @@ describe("public channels", () => {
     const users = await tradersIn(market, count);
     const reader = world.anonymous();
     const socket = await Socket.open(world.server, null);
-    // Half of the books from their start, half from the middle of the flow on.
+    // The first outcome's book from the start, all books from the middle of the flow on.
     await socket.subscribe("book", market.id, market.outcomes[0]);
     const samples: BookJson[] = [];
     let flowing = true;
@@ -299,7 +252,7 @@ describe("public channels", () => {
     await socket.settled();
     let compared = 0;
     for (const outcome of market.outcomes) {
-      const book = new FollowedBook(socket, outcome);
+      const book = new BookHistory(socket, outcome);
       const own = samples.filter(({ outcome_id }) => outcome_id === outcome);
       for (const { sequence, bids, asks } of own) {
         const followed = book.history.get(sequence);
@@ -316,7 +269,7 @@ describe("public channels", () => {
     await socket.close();
   });
 
-  test("trades come once each, numbered without a gap, as REST lists them", async () => {
+  test("each trade comes once, numbered without a gap, as REST lists it", async () => {
     const random = Random.printed("trades");
     const [market, other] = [world.market(), world.market()];
     const users = await tradersIn(market, 3);
@@ -345,7 +298,7 @@ describe("public channels", () => {
 });
 
 describe("private events", () => {
-  test("updates, balance and positions end where REST is, without a gap, on each of the user's connections", async () => {
+  test("updates, balance and positions end equal to REST, without a gap, on each of the user's connections", async () => {
     const random = Random.printed("private events");
     const market = world.market();
     const users = await tradersIn(market, 3);
@@ -371,7 +324,7 @@ describe("private events", () => {
         const last = socket
           .of<PositionJson>("position.updated")
           .findLast(({ data }) => data.outcome_id === position.outcome_id);
-        // What others trade later moves the last price, and nobody's position.
+        // Later trades of others move the last price, but no position.
         const { market_value, unrealized_pnl } = last!.data;
         expect(last!.data).toEqual({ ...position, market_value, unrealized_pnl });
       }
@@ -388,7 +341,7 @@ describe("private events", () => {
     for (const socket of sockets) await socket.close();
   });
 
-  /** The order's updates lead, state by state and fill by fill, to what REST says of it. */
+  /** The order's updates lead, state by state and fill by fill, to the order that REST returns. */
   async function expectUpdatesOf(user: Client, order: OrderJson, updates: readonly OrderJson[]): Promise<void> {
     const own = updates.filter(({ id }) => id === order.id);
     expect(own.at(-1)).toEqual({ ...order, trades: own.at(-1)!.trades });
@@ -408,17 +361,17 @@ describe("private events", () => {
   test("the 202 leaves before the order's first update", async () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await world.socket(user);
-    const heard: string[] = [];
+    const received: string[] = [];
     const raw = (socket.socket as unknown as { _socket: NodeJS.ReadableStream })._socket;
     raw.on("data", (chunk: Buffer) => {
       for (const [, id] of chunk.toString("latin1").matchAll(/"order\.updated".{0,60}"id":(\d+)/g))
-        heard.push(`update ${id}`);
+        received.push(`update ${id}`);
     });
     const http = connect(world.server.port, "127.0.0.1");
     let answered = (): void => {};
     http.on("data", (chunk: Buffer) => {
       const [, id] = /"id":(\d+)/.exec(chunk.toString("latin1"))!;
-      heard.push(`202 ${id}`);
+      received.push(`202 ${id}`);
       answered();
     });
     const [count, expected]: [number, string[]] = [50, []];
@@ -431,17 +384,17 @@ describe("private events", () => {
       http.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`);
       await next;
       await socket.settled();
-      const id = heard.at(-1)!.split(" ")[1]!;
+      const id = received.at(-1)!.split(" ")[1]!;
       expected.push(`202 ${id}`, `update ${id}`);
-      // Both sockets are read empty and polled so: the next two messages are seen in the order of their coming.
+      // Drains both sockets, so that the next two messages are seen in order of arrival.
       for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
     }
     http.destroy();
-    expect(heard).toEqual(expected);
+    expect(received).toEqual(expected);
     await socket.close();
   });
 
-  test("scopes: orders:write hears its orders, portfolio:read its money too, markets:read neither", async () => {
+  test("scopes: orders:write gets its orders, portfolio:read also its money, markets:read neither", async () => {
     const market = world.market();
     const writer = world.client("scoped", 0);
     const sockets = await Promise.all([0, 1, 2, 3].map((i) => Socket.open(world.server, tokenOf("scoped", i))));
@@ -457,7 +410,7 @@ describe("private events", () => {
     expect(kinds).toEqual([["order.updated"], all, [], all]);
   });
 
-  test("a split moves balance and positions of its user and of nobody else", async () => {
+  test("a split updates balance and positions of its user and of nobody else", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     const [mine, theirs] = [await world.socket(user), await world.socket(other)];
     await world.split(user, market, 3);
@@ -470,7 +423,7 @@ describe("private events", () => {
   });
 });
 
-/** Runs answer_order.py: what an order's owner is told, held against when its 202 was there. */
+/** Runs answer_order.py, which compares the times of updates with those of the 202s. */
 async function answerOrder(user: Client, orders: number, market: TestMarket): Promise<object> {
   const script = fileURLToPath(new URL("../support/answer_order.py", import.meta.url));
   const args = [script, world.server.port, user.token, orders, market.id, market.outcomes[0]];
@@ -479,17 +432,17 @@ async function answerOrder(user: Client, orders: number, market: TestMarket): Pr
 }
 
 const hasPython = spawnSync("python3", ["--version"]).status === 0;
-if (!hasPython) process.stdout.write("skipped: whether an answer was written before its update takes python3\n");
+if (!hasPython) process.stdout.write("skipped: the order of responses and updates needs python3\n");
 
 describe.runIf(hasPython)("an order's 202 on one connection", () => {
-  test("is written before its first order.updated on another, always", async () => {
+  test("always precedes its first order.updated on another", async () => {
     const orders = 1_500;
     expect(await answerOrder(world.user(), orders, world.market())).toEqual({ orders, updates: orders, early: 0 });
   });
 });
 
 describe("slow readers", () => {
-  test("one that lets too much pile up is closed with 4408; others don't feel it", async () => {
+  test("a connection with too much unread data is closed with 4408; others get all updates", async () => {
     const [market, user] = [world.market(), world.user()];
     for (let first = 1; first <= 2_000; first += 50) {
       const operations = Array.from({ length: 50 }, (_, i) => ({
@@ -504,12 +457,12 @@ describe("slow readers", () => {
     const sockets = async (): Promise<number> => (await scrape(world.server)).value("exchange_websocket_connections");
     const opened = await sockets();
     slow.socket.pause();
-    // Snapshots of 2,000 levels, which come as long as the system takes them for a peer that doesn't read.
+    // Snapshots of 2,000 levels fill the system's buffers for a peer that doesn't read.
     const subscribe = JSON.stringify({ op: "subscribe", channel: "book", market_id: market.id, id: 1 });
     for (let n = 0; n < 990; n++) slow.socket.send(subscribe);
     await new Promise<void>((resolve) => slow.socket.send(subscribe, () => resolve()));
-    // Then what happens piles up: updates of a hundred levels each, until the server has had enough. On a slow machine all
-    // of them would take longer than it waits for a peer to read its close.
+    // Then updates of a hundred levels each pile up until the server closes the connection. On a slow machine a fixed number
+    // of them would take longer than the server waits for a peer to read its close.
     for (let n = 1; n % 50 !== 0 || (await sockets()) === opened; n++) {
       const quotes = Array.from({ length: 100 }, (_, i) => ({
         ...{ outcome_id: market.outcomes[1], side: BUY, price: 1 + i, quantity: n },
@@ -522,16 +475,16 @@ describe("slow readers", () => {
       );
     }
     slow.socket.resume();
-    // The close itself may be lost in what was not read: the contract's 1006.
+    // The close frame may be lost with the unread data: the contract's 1006.
     expect([4408, 1006]).toContain(await slow.closed);
     await steady.settled();
-    const book = new FollowedBook(steady, market.outcomes[1]!);
+    const book = new BookHistory(steady, market.outcomes[1]!);
     const { sequence, bids, asks } = await user.book(market.id, market.outcomes[1]!);
     expect([book.sequence, book.text()]).toEqual([sequence, bookText(bids, asks)]);
     await steady.close();
   });
 
-  test("sockets that vanish without a word leave the rest alone", async () => {
+  test("sockets that vanish without a close don't affect the others", async () => {
     const [market, user] = [world.market(), world.user()];
     const gone = await Promise.all(Array.from({ length: 30 }, () => world.socket(user)));
     for (const socket of gone) await socket.subscribe("book", market.id);
