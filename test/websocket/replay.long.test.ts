@@ -1,6 +1,6 @@
 /**
- * The private stream told again: by `resume` and by GET /me/events exactly as it was told live, over restarts and
- * crashes, while trading goes on, to slow readers, and never with a gap that nobody hears of.
+ * Replays of the private stream: `resume` and GET /me/events return exactly the live frames, over restarts and crashes,
+ * during trading, to slow readers, and never with a silent gap.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { KEEP_UPDATES_MS } from "../../engine/limits.ts";
@@ -18,7 +18,7 @@ import { tokenOf, World } from "../support/world.ts";
 
 const MSGPACK = { protocols: ["msgpack"] };
 
-/** What one user's connection that never broke was told: texts by sequence. */
+/** The frames of one user's unbroken connection: texts by sequence. */
 class Record {
   readonly texts: string[] = [];
 
@@ -26,7 +26,7 @@ class Record {
     return this.texts.length;
   }
 
-  /** Takes in what the socket was told, which must go on where this ends, or agree with it. */
+  /** Adds a socket's frames, which must continue this record or agree with it. */
   take(frames: readonly Frame[]): void {
     for (const frame of frames) {
       const { sequence } = frame;
@@ -38,13 +38,13 @@ class Record {
   }
 
   expectAfter(sequence: number, frames: readonly Frame[]): void {
-    // As one text: to compare lists of long ones takes seconds.
+    // As one text: a comparison of long lists takes seconds.
     expect(frames.map((frame) => JSON.stringify(frame)).join("\n")).toBe(this.texts.slice(sequence).join("\n"));
   }
 }
 
-/** Replays and pages from some numbers tell what the record says, and then balance and every position once. */
-async function expectRetold(
+/** Replays and pages from some sequences equal the record, and end with the balance and each position once. */
+async function expectReplayed(
   server: TestServer,
   token: string,
   record: Record,
@@ -83,8 +83,23 @@ async function expectRetold(
   client.close();
 }
 
+/** What an update shows: its status and reason, the match types of its trades, and whether they are many. */
+function kindsOf({ status, reason, trades }: OrderJson): string[] {
+  const kinds = [`${status} ${reason}`, ...trades.map(({ match_type }) => match_type)];
+  return trades.length > 2 ? [...kinds, "many trades"] : kinds;
+}
+
+function expectManyKinds(kinds: ReadonlySet<string>): void {
+  for (const kind of ["direct", "mint", "merge", "many trades", "filled null", "canceled user", "expired expired"]) {
+    expect(kinds).toContain(kind);
+  }
+  for (const reason of ["post_only_would_cross", "fok_unfillable", "ioc_remainder", "self_trade"]) {
+    expect([...kinds].some((kind) => kind.endsWith(reason))).toBe(true);
+  }
+}
+
 describe.for([1, 3])("random trading, ENGINE_THREADS=%i", (threads) => {
-  test("what is told again is what was told, byte by byte: while trading goes on, after SIGTERM and after kill -9", async () => {
+  test("replays equal the live frames byte by byte: during trading, after SIGTERM and after kill -9", async () => {
     const random = Random.printed(`replays, ${threads} engine threads`);
     const world = await World.start({ users: 3, markets: [2, 2, 3], env: { ENGINE_THREADS: String(threads) } });
     const tokens = [0, 1, 2].map((i) => tokenOf(`user${i}`));
@@ -97,13 +112,11 @@ describe.for([1, 3])("random trading, ENGINE_THREADS=%i", (threads) => {
       for (const [i, record] of records.entries()) {
         const frames = recorders[i]!.of<OrderJson>("order.updated");
         record.take(frames);
-        for (const { data } of frames) kinds.add(`${data.status} ${data.reason}`);
-        for (const { data } of frames) for (const { match_type } of data.trades) kinds.add(match_type);
-        if (frames.some(({ data }) => data.trades.length > 2)) kinds.add("many trades");
+        for (const { data } of frames) for (const kind of kindsOf(data)) kinds.add(kind);
       }
     };
 
-    // Connections that come late, resume from anywhere and stay.
+    // Late connections resume from anywhere and stay.
     const late: { user: number; sequence: number; socket: Socket; answer: Acknowledgement }[] = [];
     trading.start(world.server);
     for (let n = 0; n < 10; n++) {
@@ -122,18 +135,15 @@ describe.for([1, 3])("random trading, ENGINE_THREADS=%i", (threads) => {
       records[user]!.expectAfter(sequence, updatesAfter(socket, answer));
       await socket.close();
     }
-    for (const kind of ["direct", "mint", "merge", "many trades", "filled null", "canceled user", "expired expired"])
-      expect(kinds).toContain(kind);
-    for (const reason of ["post_only_would_cross", "fok_unfillable", "ioc_remainder", "self_trade"])
-      expect([...kinds].some((kind) => kind.endsWith(reason))).toBe(true);
-    for (const [i, token] of tokens.entries()) await expectRetold(world.server, token, records[i]!, random, 4);
+    expectManyKinds(kinds);
+    for (const [i, token] of tokens.entries()) await expectReplayed(world.server, token, records[i]!, random, 4);
 
-    // A start takes seconds: one of the two is enough.
+    // A restart takes long: one variant is enough.
     if (threads === 1) {
       await world.server.stop();
       expectSoundDatabase(world.server.dataDir);
       world.server = await world.server.restart();
-      for (const [i, token] of tokens.entries()) await expectRetold(world.server, token, records[i]!, random, 1);
+      for (const [i, token] of tokens.entries()) await expectReplayed(world.server, token, records[i]!, random, 1);
       recorders = await Promise.all(tokens.map((token) => Socket.open(world.server, token)));
     }
 
@@ -147,12 +157,12 @@ describe.for([1, 3])("random trading, ENGINE_THREADS=%i", (threads) => {
     world.server = await world.server.restart();
     await trading.expired(world.server);
     for (const [i, token] of tokens.entries()) {
-      // What was committed and not told before the end is told now; all else again.
+      // The replay also has the commits whose frames the server didn't send before the kill.
       const socket = await Socket.open(world.server, token);
       const answer = await resume(socket, random.integer(0, records[i]!.last));
       records[i]!.take(updatesAfter(socket, answer));
       await socket.close();
-      await expectRetold(world.server, token, records[i]!, random, 1);
+      await expectReplayed(world.server, token, records[i]!, random, 1);
     }
     await expectEndsWell(world);
   });
@@ -167,7 +177,7 @@ describe("a long history", () => {
     world = await World.start({ users: 2, markets: [2] });
     await new Client(world.server, tokenOf("user0")).place(terms(world.markets[0]!, 0, BUY, 10, 1));
     await world.server.stop();
-    // The order's one update again and again, as if it had been amended to and fro.
+    // The order's only update many times over, as if it had been amended back and forth.
     withDatabase(world.server.dataDir, (db) => {
       db.exec(`WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${UPDATES - 1})
           INSERT INTO order_updates SELECT id + n, user_id, sequence + n, order_id, price, quantity, remaining, status,
@@ -187,7 +197,7 @@ describe("a long history", () => {
 
   const numbers = (frames: readonly Frame[]): number[] => frames.map(({ sequence }) => sequence);
   const from = (sequence: number, count: number): number[] => Array.from({ length: count }, (_, i) => sequence + 1 + i);
-  /** So many more updates of the user, as fast as they come. */
+  /** Makes that many more updates of the user, as fast as possible. */
   async function trade(updates: number): Promise<void> {
     const order = terms(world.markets[0]!, 1, BUY, 20, 1);
     for (let done = 0; done < updates; done += 100) {
@@ -199,7 +209,7 @@ describe("a long history", () => {
     }
   }
 
-  test("who reads slowly is told all of it, while more happens than is held for anyone", async () => {
+  test("a slow reader gets everything, while more updates arrive than the server buffers for a connection", async () => {
     socket = await Socket.open(world.server, tokenOf("user0"));
     const answer = await socket.ask({ op: "resume", sequence: 0 });
     expect(answer).toMatchObject({ code: 0, data: { last: UPDATES } });
@@ -216,7 +226,7 @@ describe("a long history", () => {
     await socket.close();
   });
 
-  test("a second resume on the connection is refused while the first is under way, and disturbs nothing", async () => {
+  test("a second resume is rejected during the first, and doesn't affect it", async () => {
     const last = UPDATES + 2_600;
     socket = await Socket.open(world.server, tokenOf("user0"));
     const [first, second] = [0, 5].map((sequence) => socket.post({ op: "resume", sequence }));
@@ -228,7 +238,7 @@ describe("a long history", () => {
     await socket.close();
   });
 
-  test("connections that vanish in the middle of it leave the others alone", async () => {
+  test("connections that vanish during a replay don't affect the others", async () => {
     const last = UPDATES + 2_600;
     const gone = await Promise.all(Array.from({ length: 10 }, () => Socket.open(world.server, tokenOf("user0"))));
     const steady = await Socket.open(world.server, tokenOf("user0"), MSGPACK);
@@ -244,11 +254,11 @@ describe("a long history", () => {
     expectQuiet(world.server);
   });
 
-  test("what is taken away under a slow reader ends its connection: no gap goes unseen", async () => {
+  test("updates deleted under a slow reader close its connection: no gap is silent", async () => {
     socket = await Socket.open(world.server, tokenOf("user0"));
     const answer = await socket.ask({ op: "resume", sequence: 0 });
     socket.socket.pause();
-    // By another connection than the journal's, which has nothing to write now.
+    // Over a second database connection: the journal writes nothing now.
     withDatabase(world.server.dataDir, (db) => {
       db.exec("DELETE FROM order_updates WHERE id < 29000; DELETE FROM update_marks WHERE update_id < 29000;");
     });
@@ -260,7 +270,7 @@ describe("a long history", () => {
     expect(socket.of("balance.updated")).toEqual([]);
   });
 
-  test("what was taken away is refused in words, and a refused resume costs the connection nothing that happens meanwhile", async () => {
+  test("a resume from deleted updates is rejected with a message, and the connection loses no update meanwhile", async () => {
     const [oldest, last] = [29_500, UPDATES + 2_600];
     await world.server.stop();
     withDatabase(world.server.dataDir, (db) => {

@@ -1,4 +1,4 @@
-/** The private stream told again on one connection: what can be resumed, with which scopes, and in which order. */
+/** Replays of the private stream on one connection: which resumes are valid, with which scopes, and in which order. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import type { OrderJson } from "../support/client.ts";
@@ -22,7 +22,7 @@ describe("one connection", () => {
   });
   afterAll(() => expectEndsWell(world));
 
-  test("what cannot be resumed is refused, and the connection goes on", async () => {
+  test("an invalid resume is rejected, and the connection stays open", async () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await world.socket(user);
     await user.place(terms(market, 0, BUY, 10, 1));
@@ -55,7 +55,7 @@ describe("one connection", () => {
     for (const each of [socket, anonymous]) await each.close();
   });
 
-  test("scopes: orders:write may resume without its money, portfolio:read with it, markets:read not", async () => {
+  test("scopes: orders:write resumes without its money, portfolio:read with it, markets:read not at all", async () => {
     const market = world.market();
     await world.client("scoped", 0).place(terms(market, 0, BUY, 10, 1));
     const sockets = await Promise.all([0, 1, 2].map((i) => Socket.open(world.server, tokenOf("scoped", i))));
@@ -72,7 +72,7 @@ describe("one connection", () => {
     for (const socket of sockets) await socket.close();
   });
 
-  test("a resume counts as GET /me/events does", async () => {
+  test("a resume counts against the rate limit of GET /me/events", async () => {
     const user = world.user();
     const socket = await world.socket(user);
     for (let n = 0; n < 60; n++) expect((await socket.ask({ op: "resume", sequence: 0 })).code).toBe(0);
@@ -87,7 +87,7 @@ describe("one connection", () => {
     await socket.close();
   });
 
-  test("a connection that was live before tells again what it told, and goes on behind it", async () => {
+  test("a live connection replays its own updates and continues after them", async () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await world.socket(user);
     for (let n = 1; n <= 5; n++) await user.place(terms(market, 0, BUY, n, 1));
@@ -102,7 +102,7 @@ describe("one connection", () => {
     await socket.close();
   });
 
-  test("the answer to an order comes before its first update, also where a replay tells of it", async () => {
+  test("the response to an order precedes its first update, also within a replay", async () => {
     const random = Random.printed("answers first");
     const [market, user, other] = [world.market(), world.user(), world.user()];
     for (const each of [user, other]) await world.split(each, market, 200);
