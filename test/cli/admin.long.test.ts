@@ -1,13 +1,13 @@
 /**
- * The operator's command line against a running server, a starting one and a stopped one. Each command is run as an
- * operator runs it, in a process of its own.
+ * The operator's command line against a running server, a starting one and a stopped one. Each command runs as an
+ * operator runs it, in a process of its own. The tests share one data folder, and restart its server.
  */
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { decodeProtectedHeader } from "jose";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { admin, startAdmin } from "../support/admin.ts";
-import { eventually, expectQuiet, expectSoundDatabase } from "../support/checks.ts";
+import { eventually, expectEndsWell, expectQuiet, expectSoundDatabase } from "../support/checks.ts";
 import { Client, type OrderJson } from "../support/client.ts";
 import { rowsOf, signingKeys } from "../support/data-dir.ts";
 import { PASSWORD, type SignedIn, signIn, signUp, type UserJson } from "../support/identity.ts";
@@ -17,19 +17,13 @@ import { Socket } from "../support/socket.ts";
 import { BUY, terms } from "../support/terms.ts";
 import { PUBLIC_URL, tokenOf, World } from "../support/world.ts";
 
-let world: World | null = null;
-afterEach(async () => {
-  if (world === null) return;
-  expectQuiet(world.server);
-  await world.stop();
-  world = null;
-});
-
-async function start(): Promise<World> {
+let world: World;
+beforeAll(async () => {
   const named = { maker: { password: PASSWORD }, other: { tier: 1 } };
   world = await World.start({ users: 1, named, env: { PUBLIC_URL } });
-  return world;
-}
+});
+afterEach(() => expectQuiet(world.server));
+afterAll(() => expectEndsWell(world));
 
 const me = ({ client }: SignedIn): Promise<{ status: number; code: number }> => client.request("GET", "/me");
 const kidsOf = async (server: TestServer): Promise<string[]> => {
@@ -49,8 +43,8 @@ const listed = async <T>({ dataDir }: TestServer, ...args: string[]): Promise<T[
 const kidOf = ({ accessToken }: SignedIn): string => decodeProtectedHeader(accessToken).kid!;
 
 describe("keys rotate", () => {
-  test("on a running server, on a stopped one, and over a restart: no live token ends", async () => {
-    let { server } = await start();
+  test("keeps live tokens valid: on a running server, on a stopped one, and over a restart", async () => {
+    let { server } = world;
     const first = await signIn(server, "maker@example.com");
     const [oldKid] = await kidsOf(server);
     expect(kidOf(first)).toBe(oldKid);
@@ -67,7 +61,7 @@ describe("keys rotate", () => {
     const third = await admin(server.dataDir, "keys", "rotate");
     expect(third).toMatchObject({ code: 0, errors: "" });
     server = await server.restart();
-    world!.server = server;
+    world.server = server;
     expect(await kidsOf(server)).toHaveLength(3);
     for (const { accessToken } of [first, second]) {
       const client = new Client(server, accessToken);
@@ -79,8 +73,8 @@ describe("keys rotate", () => {
     for (const { client } of [first, second, last]) client.close();
   });
 
-  test("the files are the owner's alone, and a retired one has no private part", async () => {
-    const { server } = await start();
+  test("leaves files that only the owner reads, and no private part in a retired key", async () => {
+    const { server } = world;
     await admin(server.dataDir, "keys", "rotate");
     const folder = join(server.dataDir, "keys");
     const active = (await kidsOf(server))[0];
@@ -94,12 +88,12 @@ describe("keys rotate", () => {
 });
 
 describe("suspend and restore", () => {
-  test("tokens of all kinds are refused, sockets end, orders are canceled, and all comes back but the orders", async () => {
-    const { server } = await start();
-    const market = world!.market();
+  test("reject tokens of all kinds, close sockets and cancel orders, and bring back all but the orders", async () => {
+    const { server } = world;
+    const market = world.market();
     const session = await signIn(server, "maker@example.com");
-    const pat = world!.client("maker");
-    const other = world!.client("other");
+    const pat = world.client("maker");
+    const other = world.client("other");
     const { id } = await pat.place(terms(market, 0, BUY, 100, 5));
     const sockets = await Promise.all([session.accessToken, tokenOf("maker")].map((each) => Socket.open(server, each)));
 
@@ -117,10 +111,10 @@ describe("suspend and restore", () => {
     const wrong = { ...again, password: "not the password" };
     expect(await other.request("POST", "/auth/login", { body: wrong })).toMatchObject({ status: 401, code: 40100 });
 
-    // Over a restart too.
+    // The suspension outlives a kill -9.
     await server.kill();
-    world!.server = await server.restart();
-    const later = new Client(world!.server, tokenOf("maker"));
+    world.server = await server.restart();
+    const later = new Client(world.server, tokenOf("maker"));
     expect(await later.request("GET", "/me")).toMatchObject({ status: 403, code: 40300 });
     expect((await admin(server.dataDir, "restore", "maker@example.com")).code).toBe(0);
     expect((await later.get<OrderJson>(`/orders/${id}`)).status).toBe("canceled");
@@ -129,8 +123,8 @@ describe("suspend and restore", () => {
     expectSoundDatabase(server.dataDir);
   });
 
-  test("what is wrong is said, with an exit code, and nothing is done", async () => {
-    const { server } = await start();
+  test("an invalid command prints its error, exits with a code, and changes nothing", async () => {
+    const { server } = world;
     for (const [code, args, text] of [
       [1, ["suspend", "nobody@example.com"], /^no such user: nobody@example.com\n$/],
       [1, ["user", "77"], /^no such user\n$/],
@@ -154,8 +148,8 @@ describe("suspend and restore", () => {
 });
 
 describe("identity", () => {
-  test("an approved application is tier 2 at once, a refused one may be followed by another", async () => {
-    const { server } = await start();
+  test("an approval gives tier 2 at once, and a user may apply again after a refusal", async () => {
+    const { server } = world;
     const person = await signUp(server, "person@example.com", 1);
     const { client } = person;
     const passport = { document_type: "passport", document_number: "C01X00T47", country: "DE" };
@@ -184,7 +178,7 @@ describe("identity", () => {
 });
 
 describe("every kind of command", () => {
-  /** One of each: a list, one thing, a change, a command that the API doesn't have, a look at the file. */
+  /** One of each: a list, a single read, a change, a command without a route, a check of the file. */
   async function useAll(dataDir: string, n: number): Promise<void> {
     const users = await output<{ items: OperatorUserJson[] }>(dataDir, "users", "--limit", "1", "--role", "user");
     expect(users.items).toHaveLength(1);
@@ -208,47 +202,52 @@ describe("every kind of command", () => {
     const copy = join(temporaryFolder(), "copy.db");
     expect(await output(dataDir, "backup", copy)).toMatchObject({ file: copy });
     expect(await output(dataDir, "verify", copy)).toMatchObject({ ok: true });
-    // Taken once more it is refused in the server's words.
+    // A repetition fails with the server's message.
     const twice = await admin(dataDir, "operator", "create", `op-${n}@example.com`);
     expect(twice).toEqual({ code: 1, out: "", errors: "email: already registered\n" });
   }
 
-  test("works on a running server, and on a stopped one with the same durability", async () => {
-    const { server } = await start();
+  test("works on a running server, and as durably on a stopped one", async () => {
+    const { server } = world;
     await useAll(server.dataDir, 1);
     await server.kill();
     await useAll(server.dataDir, 2);
     expect(readdirSync(server.dataDir)).toContain("exchange.db");
-    world!.server = await server.restart();
+    world.server = await server.restart();
     expect(
-      (await listed<OperatorUserJson>(world!.server, "users", "--role", "operator")).map(({ email }) => email),
+      (await listed<OperatorUserJson>(world.server, "users", "--role", "operator")).map(({ email }) => email),
     ).toEqual(["op-2@example.com", "op-1@example.com"]);
     expectSoundDatabase(server.dataDir);
   });
 
-  test("waits for a server that starts, and for one that stops", async () => {
-    const { server } = await start();
+  test("waits for a starting server, and for a stopping one", async () => {
+    const { server } = world;
+    const before = await listed(server, "users");
     await server.stop();
     const starting = TestServer.spawn({ dataDir: server.dataDir, env: { PUBLIC_URL } });
     await eventually(async () => expect(linksOf(starting)).toContain(join(server.dataDir, "exchange.lock")));
     const { items } = await output<{ items: object[] }>(server.dataDir, "users");
-    expect(items).toHaveLength(3);
+    expect(before.length).toBeGreaterThanOrEqual(3);
+    expect(items).toEqual(before);
     starting.signal("SIGTERM");
     expect(await output(server.dataDir, "user", "1")).toMatchObject({ id: 1 });
     expect(await starting.exit(10_000)).toBe(0);
-    world!.server = await server.restart();
+    world.server = await server.restart();
   });
 
-  test("several at once on a stopped server are all done", async () => {
-    const { server } = await start();
+  test("succeeds several times at once on a stopped server", async () => {
+    const { server } = world;
     await server.stop();
-    const runs = ["a", "b", "c"].map((name) => output(server.dataDir, "operator", "create", `${name}@example.com`));
+    const emails = ["a", "b", "c"].map((name) => `${name}@example.com`);
+    const runs = emails.map((email) => output(server.dataDir, "operator", "create", email));
     expect(await Promise.all(runs)).toHaveLength(3);
-    world!.server = await server.restart();
-    expect(await listed(world!.server, "users", "--role", "operator")).toHaveLength(3);
+    world.server = await server.restart();
+    const operators = await listed<OperatorUserJson>(world.server, "users", "--role", "operator");
+    const created = operators.map(({ email }) => email).filter((email) => !email.startsWith("op-"));
+    expect(created.sort()).toEqual(emails);
   });
 
-  test("on an empty folder the first start's seed is there", async () => {
+  test("shows the demo seed on an empty folder", async () => {
     const dataDir = join(temporaryFolder(), "new");
     const { items } = await output<{ items: OperatorUserJson[] }>(dataDir, "users");
     expect(items.map(({ email }) => email)).toEqual(["demo-2@example.com", "demo-1@example.com"]);
@@ -256,7 +255,7 @@ describe("every kind of command", () => {
     expectSoundDatabase(dataDir);
   });
 
-  test("where no server can start its words are told", async () => {
+  test("prints the server's error where none can start", async () => {
     const dataDir = temporaryFolder();
     writeFileSync(join(dataDir, "exchange.db"), "no database at all, but long enough to be taken for one".repeat(20));
     const run = await admin(dataDir, "users");
@@ -281,7 +280,7 @@ function portsOf(server: TestServer): number[] {
     .map((cells) => Number.parseInt(cells[1]!.split(":").at(-1)!, 16));
 }
 
-/** What a process has open. */
+/** The targets of a process's open files. */
 function linksOf({ pid }: TestServer): string[] {
   const folder = `/proc/${pid}/fd`;
   return readdirSync(folder).map((name) => {
@@ -295,17 +294,17 @@ function linksOf({ pid }: TestServer): string[] {
 }
 
 describe("NETWORK=off", () => {
-  test("opens no port, takes commands, and stops as ever", async () => {
-    const { server } = await start();
+  test("opens no port, takes commands, and stops on SIGTERM", async () => {
+    const { server } = world;
     expect(portsOf(server)).toEqual([server.port]);
     await server.stop();
-    world!.server = await server.restart({ NETWORK: "off" });
-    expect([world!.server.port, portsOf(world!.server), world!.server.errors]).toEqual([0, [], ""]);
+    world.server = await server.restart({ NETWORK: "off" });
+    expect([world.server.port, portsOf(world.server), world.server.errors]).toEqual([0, [], ""]);
     expect(await output(server.dataDir, "users", "--email", "maker@example.com")).toMatchObject({ items: [{}] });
   });
 
-  test("the command's own server ends with it, however it ends", async () => {
-    const { server } = await start();
+  test("the command's own server ends with it, even after a kill -9", async () => {
+    const { server } = world;
     await server.stop();
     const run = startAdmin(server.dataDir, "users");
     await eventually(async () => {
@@ -313,7 +312,7 @@ describe("NETWORK=off", () => {
     });
     run.kill("SIGKILL");
     await eventually(async () => {
-      world!.server = await server.restart();
+      world.server = await server.restart();
     });
   });
 });
