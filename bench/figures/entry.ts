@@ -25,8 +25,11 @@ const smoke = process.argv.includes("--smoke");
 const ROUNDS = smoke ? 1 : 5;
 const HTTP_CONNECTIONS = 64;
 const HTTP_SECONDS = smoke ? 1 : 4;
-/** Orders per turn over a WebSocket: about as many as HTTP sends in its turn. */
-const SOCKET_ORDERS = smoke ? 5_000 : 200_000;
+/**
+ * Orders per turn over a WebSocket: about as many as HTTP sends in its turn. The exchange keeps a user's client order ids
+ * for a day, at most 2^20 of them: all turns together must stay below that.
+ */
+const SOCKET_ORDERS = smoke ? 5_000 : 150_000;
 const WINDOW = 256;
 const BATCH_ORDERS = 50;
 /** Batches in flight: half as many give a quarter fewer orders per second, more of them only wait longer. */
