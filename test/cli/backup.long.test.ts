@@ -1,6 +1,6 @@
 /**
- * The operator's back-up: taken while orders flow as fast as the exchange takes them and of a stopped server, restored
- * into a new data folder, and refused or given up without leaving anything behind.
+ * The operator's backup: of a server under full load and of a stopped one, restored into a new data folder, and, where it
+ * fails, without a file left behind.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -32,7 +32,7 @@ const PAGE_BYTES = 4_096;
 const SOCKETS = 4;
 const BATCH = 50;
 const BATCHES_AHEAD = 4;
-/** So many orders are answered before a back-up is taken, and while it is. */
+/** The number of orders before a backup, and during it. */
 const ORDERS_BEFORE = 1_000 * EFFORT;
 
 let started: TestServer[] = [];
@@ -57,7 +57,7 @@ async function startWorld(users: number, markets: readonly number[] = [2]): Prom
 const dataDirOf = (world: World): string => world.server.dataDir;
 const freshFile = (): string => join(temporaryFolder(), "copy.db");
 
-/** Starts a server on a data folder that has the copy, and with `keysOf` the keys of that one. */
+/** Starts a server on a data folder with the copy, and with the keys of the folder `keysOf`. */
 async function restore(copy: string, keysOf: string | null = null): Promise<TestServer> {
   const dataDir = temporaryFolder();
   copyFileSync(copy, join(dataDir, "exchange.db"));
@@ -67,7 +67,7 @@ async function restore(copy: string, keysOf: string | null = null): Promise<Test
   return server;
 }
 
-/** The commit that the copy holds all up to, as the command says it. */
+/** The last commit in the copy, as the command prints it. */
 function commitOf({ code, out, errors }: AdminRun, file: string): number {
   expect({ code, errors }).toEqual({ code: 0, errors: "" });
   const said = JSON.parse(out) as Backup;
@@ -79,7 +79,7 @@ function commitOf({ code, out, errors }: AdminRun, file: string): number {
   return said.sequence;
 }
 
-/** A connection that sends batches of orders, some ahead of their answers, until it is ended; remembers what was taken. */
+/** A connection that sends batches of orders, several ahead of their responses, until its end; collects the accepted orders. */
 class Flow {
   readonly taken: number[] = [];
   private readonly socket: WebSocket;
@@ -113,7 +113,7 @@ class Flow {
     this.socket.terminate();
   }
 
-  /** Cheap orders that rest, and of the other side what takes some of them. */
+  /** Cheap orders that rest, or orders of the other side that take some of them. */
   private send(): void {
     const operations = Array.from({ length: BATCH }, (_, i) => ({
       op: "place",
@@ -155,7 +155,7 @@ const figuresOf = async (client: Client): Promise<object> => {
 };
 
 describe("a copy", () => {
-  test("taken under full load ends, has every order that was answered before, and trades on", async () => {
+  test("taken under full load finishes, has every order acknowledged before it, and the exchange trades on", async () => {
     const world = await startWorld(SOCKETS);
     const flows = await startFlows(world);
     await untilTaken(flows, ORDERS_BEFORE);
@@ -166,7 +166,7 @@ describe("a copy", () => {
       const file = freshFile();
       const sequence = commitOf(await admin(dataDirOf(world), "backup", file), file);
       const after = await watcher.solvency();
-      // Commits came while it was taken, and it has those before it.
+      // Commits happened during the backup, and it has those before it.
       expect([round, sequence >= before.sequence, after.sequence > sequence]).toEqual([round, true, true]);
       expect(readdirSync(join(file, ".."))).toEqual(["copy.db"]);
       expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -190,7 +190,7 @@ describe("a copy", () => {
     expectSoundDatabase(dataDirOf(world));
   });
 
-  test("restored has the balances, orders and tokens; sessions live on where the keys came along", async () => {
+  test("restored has the balances, orders and tokens, and with the keys also the sessions", async () => {
     const world = await startWorld(2);
     const market = world.market();
     const [maker, other] = [world.client("maker"), world.user()];
@@ -202,7 +202,7 @@ describe("a copy", () => {
     const file = freshFile();
     const sequence = commitOf(await admin(dataDirOf(world), "backup", file), file);
     expect(sequence).toBe((await maker.solvency()).sequence);
-    // Of a database that is in use by nobody it is the same.
+    // A backup of a stopped server is the same.
     await world.stop();
     const later = freshFile();
     expect(commitOf(await admin(dataDirOf(world), "backup", later), later)).toBeGreaterThanOrEqual(sequence);
@@ -219,7 +219,7 @@ describe("a copy", () => {
       await eventually(async () => expect((await again.order(resting.id)).status).toBe("filled"));
       const signedIn = new Client(server, session.accessToken);
       expect((await signedIn.request("GET", "/me")).status).toBe(keysOf === null ? 401 : 200);
-      // A sign-in needs no key of before.
+      // A sign-in needs no earlier key.
       const fresh = await signIn(server, "maker@example.com");
       for (const client of [again, otherAgain, signedIn, fresh.client]) client.close();
       expectQuiet(server);
@@ -229,7 +229,7 @@ describe("a copy", () => {
     session.client.close();
   });
 
-  test("replaces a file only where that is asked for, and what SQLite would read with it", async () => {
+  test("replaces a file only with --overwrite, together with the files that SQLite would read with it", async () => {
     const world = await startWorld(1);
     const file = freshFile();
     commitOf(await admin(dataDirOf(world), "backup", file), file);
@@ -247,8 +247,8 @@ describe("a copy", () => {
   });
 });
 
-describe("nothing is left behind", () => {
-  test("where the place is wrong", async () => {
+describe("a failed backup leaves no file", () => {
+  test("when the path is invalid", async () => {
     const world = await startWorld(0);
     const folder = temporaryFolder();
     mkdirSync(join(folder, "taken"));
@@ -272,7 +272,7 @@ describe("nothing is left behind", () => {
     await world.stop();
   });
 
-  test("where what would be copied is wrong", async () => {
+  test("when the database is inconsistent", async () => {
     const world = await startWorld(1);
     await world.stop();
     withDatabase(dataDirOf(world), (db) => db.exec("UPDATE totals SET house = house + 1"));
@@ -282,7 +282,7 @@ describe("nothing is left behind", () => {
     expect(readdirSync(join(file, ".."))).toEqual([]);
   });
 
-  test.skipIf(spawnSync("prlimit", ["--version"]).status !== 0)("where the disk is full", async () => {
+  test.skipIf(spawnSync("prlimit", ["--version"]).status !== 0)("when the disk is full", async () => {
     const world = await startWorld(1);
     const file = freshFile();
     const run = await adminUnder(["prlimit", "--fsize=65536"], dataDirOf(world), "backup", file);
@@ -291,7 +291,7 @@ describe("nothing is left behind", () => {
     await world.stop();
   });
 
-  test("where it is interrupted", async () => {
+  test("when it is interrupted", async () => {
     const world = await startWorld(SOCKETS);
     const flows = await startFlows(world);
     await untilTaken(flows, ORDERS_BEFORE);
@@ -306,7 +306,7 @@ describe("nothing is left behind", () => {
       await eventually(async () => expect(readdirSync(folder).some((name) => name.endsWith(".part"))).toBe(true));
       child.kill("SIGTERM");
       const [code] = await ended;
-      // It may have come too late.
+      // The signal may have come too late.
       const isWhole = code === 0 || codes.length > 0;
       expect([code, readdirSync(folder)]).toEqual([code === 0 ? 0 : 1, isWhole ? ["copy.db"] : []]);
       codes.push(code);

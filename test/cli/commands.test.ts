@@ -1,4 +1,4 @@
-/** The table of the operator's commands: it knows every operators' route, and reads what it is given. */
+/** The table of the operator's commands: it covers every operators' route, and parses command lines. */
 import { expect, test } from "vitest";
 import { COMMANDS, findCommand, HELP, readArguments, requestOf, UsageError } from "../../server/cli/commands.ts";
 import { ROUTES } from "../support/client.ts";
@@ -7,13 +7,13 @@ const routed = COMMANDS.filter(({ does }) => does !== "server" && does !== "loca
 const schemaFields = (schema: unknown): string[] =>
   Object.keys((schema as { properties?: object } | null)?.properties ?? {});
 
-/** The request of a whole command line. */
+/** The request that a command line stands for. */
 function read(line: string): unknown {
   const { command, rest } = findCommand(line.split(" "));
   return requestOf(command, readArguments(command, rest));
 }
 
-test("every route for operators has one command, and every command a route", () => {
+test("every route for operators has one command, and every command has a route", () => {
   const routes = ROUTES.filter(({ access }) => access === "operator").map(({ method, path }) => `${method} ${path}`);
   const named = routed.map(({ does }) => does);
   expect(new Set(named).size).toBe(named.length);
@@ -21,7 +21,7 @@ test("every route for operators has one command, and every command a route", () 
 });
 
 test.each(routed.map((command) => [command.does, command] as const))(
-  "%s can be given all that it takes, and nothing else",
+  "%s takes every field of its route, and nothing else",
   (does, { args, options }) => {
     const { path, query, body } = ROUTES.find((route) => `${route.method} ${route.path}` === does)!;
     const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
@@ -97,7 +97,7 @@ test.each([
   ["market resolve 1 --payouts 1,", /^--payouts: /],
   ["event create a b --closes-at tomorrow", /^--closes-at: tomorrow is not a time/],
   ["keys rotate now", /^now: unexpected argument/],
-])("%s is a wrong command line", (line, message) => {
+])("%s is an invalid command line", (line, message) => {
   const run = (): unknown => read(line);
   expect(run).toThrow(UsageError);
   expect(run).toThrow(message);

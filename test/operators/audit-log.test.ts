@@ -1,4 +1,4 @@
-/** The audit log as operators read it: what its filters find, how it goes by cursor, and how much one read looks at. */
+/** The audit log as operators read it: its filters, its pages, and the number of lines that one read scans. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { MAX_AUDIT_WALKED } from "../../server/queries/limits.ts";
 import { expectEndsWell } from "../support/checks.ts";
@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 const find = (query = ""): Promise<AuditJson[]> => operator.all<AuditJson>(encodeURI(`/admin/audit-log?${query}`), 3);
-/** Of the database as it lies there. */
+/** Straight from the database. */
 const idsWhere = (where: string, ...values: (string | number)[]): number[] =>
   rowsOf<{ id: number }>(
     world.server.dataDir,
@@ -36,7 +36,7 @@ const idsWhere = (where: string, ...values: (string | number)[]): number[] =>
   ).map(({ id }) => id);
 const idsOf = (lines: readonly AuditJson[]): number[] => lines.map(({ id }) => id);
 
-test("shows every line as it stands, newest first", async () => {
+test("lists every line as stored, newest first", async () => {
   const lines = await find();
   expect(idsOf(lines)).toEqual(idsWhere("1"));
   const [made] = await find("action=pat.create&actor=user 2");
@@ -49,7 +49,7 @@ test("shows every line as it stands, newest first", async () => {
   expect(made).toMatchObject({ actor: `user ${person.user.id}`, user_id: person.user.id, address: "127.0.0.1" });
 });
 
-test("each filter, and all together", async () => {
+test("takes each filter, and all together", async () => {
   const { id } = person.user;
   expect(idsOf(await find(`user_id=${id}`))).toEqual(idsWhere("user_id = ?", id));
   expect(idsOf(await find("actor=seed"))).toEqual(idsWhere("actor = 'seed'"));
@@ -76,12 +76,12 @@ test.each([
   ["cursor=x", /^cursor: /],
   ["limit=201", /^limit: /],
   ["subject=1", /^subject: unknown field/],
-])("%s is refused", async (query, message) => {
+])("%s is rejected", async (query, message) => {
   const answer = await operator.request("GET", `/admin/audit-log?${query}`);
   expect(answer).toMatchObject({ code: 40000, msg: expect.stringMatching(message) });
 });
 
-test("one read looks at so many lines, and its cursor goes on below them, with every filter", async () => {
+test("one read scans a bounded number of lines, and its cursor continues below them, with every filter", async () => {
   const { server } = world;
   await server.stop();
   const first = idsWhere("1")[0]! + 1;
@@ -112,7 +112,7 @@ test("one read looks at so many lines, and its cursor goes on below them, with e
   };
   expect(await reads("action=rare.")).toBeGreaterThanOrEqual(3);
   expect(await reads(`action=rare.&user_id=${person.user.id}`)).toBe(2);
-  // What the filter finds is found at once.
+  // A common filter value fills its page in one read.
   const page = await operator.get<{ items: AuditJson[] }>("/admin/audit-log?action=session.&limit=200");
   expect(page.items).toHaveLength(200);
 });

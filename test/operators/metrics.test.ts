@@ -1,6 +1,6 @@
 /**
- * GET /metrics on two engine threads: the text is of its format, and each figure rises by exactly what was done between
- * two looks at it.
+ * GET /metrics on two engine threads: the text has Prometheus' format, and between two scrapes each figure rises by
+ * exactly what happened.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { METRICS_INTERVAL_MS } from "../../server/operators/limits.ts";
@@ -24,20 +24,20 @@ beforeAll(async () => {
 });
 afterAll(() => expectEndsWell(world));
 
-/** Two looks, and what was done in between. */
+/** Scrapes before and after an action. */
 async function around(act: () => Promise<void>): Promise<[before: Scrape, after: Scrape]> {
   const before = await scrape(world.server);
   await act();
   return [before, await scrape(world.server)];
 }
 
-/** A request whose body counts byte by byte; answers how many bytes came back. */
+/** Sends a request with exactly these bytes; returns the number of bytes in the response's body. */
 async function counted(client: Client, method: string, path: string, body: string | null): Promise<number> {
   const headers = { Authorization: `Bearer ${client.token}`, "Content-Type": "application/json" };
   return (await client.send(method, API_BASE + path, headers, body)).body.length;
 }
 
-/** What happens to the orders of one market. Five commands, three placements. */
+/** Some activity in one market: five commands, three of them placements. */
 async function trade(market: TestMarket): Promise<void> {
   await world.split(maker, market, 10);
   const { id } = await maker.place(terms(market, 0, SELL, 5_000, 10));
@@ -46,7 +46,7 @@ async function trade(market: TestMarket): Promise<void> {
   await maker.cancel(id);
 }
 
-test("anybody reads it, in Prometheus' format, and finds the process's figures there too", async () => {
+test("anybody may read it, in Prometheus' format, with the process's figures", async () => {
   const { types, series } = await scrape(world.server);
   for (const [name, type] of [
     ["exchange_orders_total", "counter"],
@@ -59,7 +59,7 @@ test("anybody reads it, in Prometheus' format, and finds the process's figures t
     expect([name, types.get(name)]).toEqual([name, type]);
   }
   expect(series.get('exchange_database_bytes{file="main"}')).toBeGreaterThan(0);
-  // Whatever is asked for, it is this one format.
+  // The format is the same for every Accept header.
   await scrape(world.server, { Accept: "application/msgpack" });
   await scrape(world.server, { Authorization: "Bearer nobody's" });
   await expectRefused(world.anonymous().requestRoot("GET", "/metrics?format=json"), 400, 40000, /format/);
@@ -114,7 +114,7 @@ test("every placement is in each stage's histogram, and the stages add up to the
   const sums = after.since(before, /^exchange_latency_seconds_sum/);
   const sum = (stage: string): number => sums[`exchange_latency_seconds_sum{stage="${stage}"}`]!;
   for (const stage of [...STAGES, "total"]) expect(sum(stage)).toBeGreaterThan(0);
-  // A microsecond each for what threads' clocks may differ by.
+  // Threads' clocks may differ by a microsecond each.
   expect(Math.abs(STAGES.reduce((all, stage) => all + sum(stage), 0) - sum("total"))).toBeLessThan(8e-6);
   expect(sum("total")).toBeLessThan(8 * seconds);
   await maker.data("DELETE", "/orders");
@@ -129,7 +129,7 @@ test("each engine thread's batches, and the journal's commits", async () => {
     for (let i = 0; i < 3; i++) await maker.place(terms(markets[1], 0, BUY, 100 + i, 1));
   });
   expect(after.since(before, /^exchange_batch_commands_sum/)).toEqual({ [first!]: 5, [second!]: 3 });
-  // One request after the other: a commit each. The taker's fill touches the maker's order too.
+  // Sequential requests: one commit each. The taker's fill touches the maker's order too.
   const { exchange_commit_orders_sum: touched, ...counts } = after.since(
     before,
     /^exchange_commit_(\w+_count|orders_sum)/,
@@ -177,7 +177,7 @@ test("requests and bytes over HTTP", async () => {
   let answers = 0;
   const [before, after] = await around(async () => {
     answers += await counted(maker, "POST", "/orders", body);
-    // Refused, in letters that take two bytes each.
+    // Invalid, with letters of two bytes each.
     answers += await counted(maker, "POST", "/orders", '{"größe": 1}');
     answers += await counted(maker, "GET", "/markets", null);
     answers += await counted(maker, "DELETE", "/orders?client_order_id=counted", null);
@@ -221,7 +221,7 @@ test("connections, subscriptions, messages and bytes over the WebSocket", async 
   await sockets[0].data("order.place", terms(market, 0, BUY, 100, 1));
   await sockets[0].data("order.cancel_all", {});
   for (const socket of sockets) await socket.settled();
-  // Every message of the last commit has been made, and those that were made before the ping's answer are here.
+  // The server has written all messages of the last commit, and the sockets have those from before the ping's response.
   for (const socket of sockets) await socket.frame("book.updated", (_, { sequence }) => sequence > 0);
   const after = await scrape(world.server);
   await Promise.all(sockets.map((socket) => socket.settled()));
@@ -242,7 +242,7 @@ test("connections, subscriptions, messages and bytes over the WebSocket", async 
   });
 });
 
-test("however many ask, all is read at its pace, and nobody is told old figures", async () => {
+test("any number of scrapes reads the figures at a bounded rate, and none gets stale ones", async () => {
   const started = performance.now();
   const rounds = 4;
   for (let round = 0; round < rounds; round++) {
@@ -252,11 +252,11 @@ test("however many ask, all is read at its pace, and nobody is told old figures"
     const texts = await Promise.all(
       Array.from({ length: 20 }, async () => (await fetch(`${world.server.root}/metrics`)).text()),
     );
-    // In two turns of the server at most, of which each is one look.
+    // The scrapes reach the server in two turns at most, and each turn reads once.
     expect(new Set(texts).size).toBeLessThanOrEqual(3);
     for (const text of texts) expect(text).toContain(`\nexchange_orders_total ${orders}\n`);
   }
-  // Two looks a round at least, a look each interval at most; timers are a millisecond early.
+  // Two reads a round at least, one read an interval at most; timers are up to a millisecond early.
   expect(performance.now() - started).toBeGreaterThan((2 * rounds - 1) * (METRICS_INTERVAL_MS - 2));
   await maker.data("DELETE", "/orders");
 });

@@ -119,7 +119,7 @@ describe("users", () => {
     ["/admin/users?cursor=x", /^cursor: /],
     ["/admin/users?name=x", /^name: unknown field/],
     ["/admin/identity-applications?status=open", /^status: must be one of pending, approved, refused/],
-  ])("%s is refused", async (path, message) => {
+  ])("%s is rejected", async (path, message) => {
     expect(await operator.request("GET", path)).toMatchObject({ code: 40000, msg: expect.stringMatching(message) });
   });
 
@@ -179,7 +179,7 @@ describe("suspension", () => {
     ["a note that is no text", { note: 1 }, /^note: /],
     ["an unknown field", { reason: "x" }, /^reason: unknown field/],
     ["a list", [], /^body: /],
-  ])("%s is refused and changes nothing", async (_what, body, message) => {
+  ])("%s is rejected and changes nothing", async (_what, body, message) => {
     const id = await idOf("tier1");
     for (const path of [`users/${id}/suspend`, `users/${id}/restore`, "identity-applications/1/approve"]) {
       const answer = await post(`/admin/${path}`, body);
@@ -297,7 +297,7 @@ describe("over a kill -9", () => {
     expect(await post(`/admin/identity-applications/${id}/approve`)).toMatchObject({ status: 409, code: 40900 });
   }
 
-  /** Three operators' decisions on one application at once: one succeeds. */
+  /** Three concurrent decisions on one application: one succeeds. */
   async function decideOnce(applicant: SignedIn, { id }: ApplicationJson): Promise<"approved" | "refused"> {
     const answers = await Promise.all(
       (["approve", "approve", "refuse"] as const).map((name) => post(`/admin/identity-applications/${id}/${name}`)),

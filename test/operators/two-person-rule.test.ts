@@ -258,7 +258,7 @@ describe("over a kill -9", () => {
     expect((await userNamed(second, "valued")).terms_approval).toEqual(termsApproval);
     const other = { trading_fee: 51, pat_rebate: 20 };
     await expectRefused(changeTerms(second, other), 409, 40900, /requested something different/);
-    // Nobody can approve of impossible terms.
+    // Invalid terms are rejected even as a request for approval.
     await expectRefused(changeTerms(second, { trading_fee: 1 }), 400, 40000, /^maker_rebate/);
   }
 

@@ -1,8 +1,8 @@
 /**
- * Clients that others wrote follow the public channels: `ws`, `websocket` and Python's `websockets`. A snapshot with
- * its updates must be the REST book at the same sequence, at random moments of a flow and at its end, and the trades
- * those that REST lists. The flow is recorded (../shared/data/betfair, where it is there) and random; TEST_SEED repeats the
- * choices, not the timing.
+ * Independent clients follow the public channels: `ws`, `websocket` and Python's `websockets`. A snapshot with its updates
+ * must equal the REST book at the same sequence, at random moments of a flow and at its end, and the trades must equal
+ * those of REST. One flow is recorded (../shared/data/betfair, if present), one is random; TEST_SEED repeats the choices,
+ * not the timing.
  */
 import { afterEach, expect, test } from "vitest";
 import { eventually, expectBalanced, expectEndsWell } from "../support/checks.ts";
@@ -19,14 +19,14 @@ import { type TestMarket, World } from "../support/world.ts";
 
 const recording = readRecording();
 const python = pythonMissing();
-/** Commits that don't wait for the disk: nothing here comes back after a crash. */
+/** Commits don't wait for the disk: no test here crashes the server. */
 const ENVIRONMENT = { ENGINE_THREADS: "2", DURABILITY: "off" };
-/** How far another process may be behind in messages: a fraction of what the sockets between hold. */
+/** The number of messages that another process may lag: a fraction of the sockets' buffers. */
 const MAX_BEHIND = 5_000;
 
-/** What the makers are refused with whose order was filled meanwhile. */
+/** A maker's request gets it when the order has been filled in the meantime. */
 const ORDER_FINISHED = 40900;
-/** A machine that does other things too needs longer; nothing waits for it where all goes well. */
+/** For a busy machine; a run without faults never waits for it. */
 const TIMEOUT_MS = 240_000;
 
 let world: World | null = null;
@@ -42,7 +42,7 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const marketBook = async (reader: Client, marketId: number): Promise<readonly BookJson[]> =>
   (await reader.get<{ outcomes: BookJson[] }>(`/markets/${marketId}/orderbook`)).outcomes;
 
-/** Compares followers with what REST says of a random book, or of all of a market, one request at a time. */
+/** Compares followers with REST: a random book, or all of a market, one request at a time. */
 class Comparisons {
   readonly followers: Set<Follower>;
   private readonly on: World;
@@ -58,7 +58,7 @@ class Comparisons {
     this.reader = on.anonymous();
   }
 
-  /** Compares, unless that is under way. Called as things happen, so that there is much to compare on any machine. */
+  /** Compares, unless a comparison is under way. The flow calls it, so that every machine makes many comparisons. */
   start(): void {
     this.running ??= this.compare()
       .catch((error) => {
@@ -69,7 +69,7 @@ class Comparisons {
       });
   }
 
-  /** The last one is through. @throws what one of them failed of */
+  /** Waits for the last comparison. @throws Error the first failure of any */
   async end(): Promise<void> {
     await this.running;
     if (this.fault !== null) throw this.fault;
@@ -85,7 +85,7 @@ class Comparisons {
 
 const differencesOf = (followers: readonly Follower[]): string[] => followers.flatMap(({ differences }) => differences);
 
-/** What stands in the books must be what is left of the traders' orders. */
+/** The books must equal the remaining quantities of the traders' orders. */
 async function expectBooksOfOrders(on: World, traders: readonly Client[]): Promise<void> {
   const levels = new Map<string, number>();
   for (const trader of traders) {
@@ -109,7 +109,7 @@ if (recording === null) say("skipped: the recorded flow, ../shared/data/betfair 
 if (recording !== null && python !== null) say(`skipped: the follower in Python, ${python}`);
 
 test.skipIf(recording === null)(
-  "clients of others follow the recorded flow without one difference from REST",
+  "independent clients follow the recorded flow without a difference from REST",
   async () => {
     const random = Random.printed("comparisons of the recorded flow");
     const { markets, rows, hours, busiestHour } = recording!;
@@ -172,7 +172,7 @@ const VISITORS = 3;
 const DIALS: readonly Dial[] = [dialWs("json"), dialWs("msgpack"), dialWebsocket];
 
 test(
-  "followers of a random flow that stay, ask again, leave and come back differ from REST in nothing",
+  "followers of a random flow that stay, resubscribe, leave and return never differ from REST",
   async () => {
     const random = Random.printed("random flow");
     world = await World.start({ users: TRADERS, markets: [2, 3, 5], env: ENVIRONMENT });
@@ -234,7 +234,7 @@ test(
 
 const expiryOf = ({ expires_at }: OrderJson): number | null => expires_at;
 
-/** Comes in the middle, asks for some twice, leaves a book and comes back to it, and goes. */
+/** Connects during the flow, repeats some subscriptions, leaves a book, returns to it, and disconnects. */
 async function visitOnce(
   server: TestServer,
   comparisons: Comparisons,
@@ -290,7 +290,7 @@ function sumOf(counts: readonly Counts[]): Counts {
   return sum;
 }
 
-/** There was much to follow, and much was compared in the middle of it. */
+/** The flow had many changes, and many comparisons happened during it. */
 function expectFollowed({ updates, trades, states }: Counts): void {
   expect(updates).toBeGreaterThan(5_000);
   expect(trades).toBeGreaterThan(2_000);
