@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import type { Backup } from "../../server/cli/backup.ts";
 import { ADMIN, type AdminRun, admin, adminUnder, environmentOf } from "../support/admin.ts";
@@ -53,6 +53,13 @@ async function startWorld(users: number, markets: readonly number[] = [2]): Prom
   started.push(world.server);
   return world;
 }
+
+/** Shared by the tests that need no flow of orders; the last of them stops it. */
+let quiet: World;
+beforeAll(async () => {
+  quiet = await World.start({ users: 1, markets: [2], env: { PUBLIC_URL } });
+});
+afterAll(() => quiet.stop());
 
 const dataDirOf = (world: World): string => world.server.dataDir;
 const freshFile = (): string => join(temporaryFolder(), "copy.db");
@@ -230,30 +237,27 @@ describe("a copy", () => {
   });
 
   test("replaces a file only with --overwrite, together with the files that SQLite would read with it", async () => {
-    const world = await startWorld(1);
     const file = freshFile();
-    commitOf(await admin(dataDirOf(world), "backup", file), file);
+    commitOf(await admin(dataDirOf(quiet), "backup", file), file);
     const bytes = readFileSync(file);
     writeFileSync(`${file}-wal`, "of another database");
     for (const name of [file, `${file}-wal`]) expect(existsSync(name)).toBe(true);
-    const refused = await admin(dataDirOf(world), "backup", file);
+    const refused = await admin(dataDirOf(quiet), "backup", file);
     expect(refused).toMatchObject({ code: 1, out: "", errors: expect.stringContaining("--overwrite") });
     expect(readFileSync(file).equals(bytes)).toBe(true);
-    await world.split(world.user(), world.market(), 1);
-    commitOf(await admin(dataDirOf(world), "backup", file, "--overwrite"), file);
+    await quiet.split(quiet.user(), quiet.market(), 1);
+    commitOf(await admin(dataDirOf(quiet), "backup", file, "--overwrite"), file);
     expect(readFileSync(file).equals(bytes)).toBe(false);
     expect(readdirSync(join(file, ".."))).toEqual(["copy.db"]);
-    await world.stop();
   });
 });
 
 describe("a failed backup leaves no file", () => {
   test("when the path is invalid", async () => {
-    const world = await startWorld(0);
     const folder = temporaryFolder();
     mkdirSync(join(folder, "taken"));
     writeFileSync(join(folder, "text"), "");
-    const database = join(dataDirOf(world), "exchange.db");
+    const database = join(dataDirOf(quiet), "exchange.db");
     for (const [args, text] of [
       [[join(folder, "none", "a.db")], /no folder .*none/],
       [[join(folder, "text", "a.db")], /ENOTDIR/],
@@ -262,33 +266,30 @@ describe("a failed backup leaves no file", () => {
       [[database, "--overwrite"], /exchange's own/],
       [[`${database}-journal`], /exchange's own/],
     ] as const) {
-      const run = await admin(dataDirOf(world), "backup", ...args);
+      const run = await admin(dataDirOf(quiet), "backup", ...args);
       expect([args, run]).toEqual([args, { code: 1, out: "", errors: expect.stringMatching(text) }]);
     }
     expect(readdirSync(folder).sort()).toEqual(["taken", "text"]);
     const empty = await admin(folder, "backup", join(folder, "a.db"));
     expect(empty).toMatchObject({ code: 1, out: "", errors: expect.stringContaining("no database") });
     expect(readdirSync(folder).sort()).toEqual(["taken", "text"]);
-    await world.stop();
-  });
-
-  test("when the database is inconsistent", async () => {
-    const world = await startWorld(1);
-    await world.stop();
-    withDatabase(dataDirOf(world), (db) => db.exec("UPDATE totals SET house = house + 1"));
-    const file = freshFile();
-    const run = await admin(dataDirOf(world), "backup", file);
-    expect(run).toMatchObject({ code: 1, out: "", errors: expect.stringContaining("deposits - withdrawals") });
-    expect(readdirSync(join(file, ".."))).toEqual([]);
   });
 
   test.skipIf(spawnSync("prlimit", ["--version"]).status !== 0)("when the disk is full", async () => {
-    const world = await startWorld(1);
     const file = freshFile();
-    const run = await adminUnder(["prlimit", "--fsize=65536"], dataDirOf(world), "backup", file);
+    const run = await adminUnder(["prlimit", "--fsize=65536"], dataDirOf(quiet), "backup", file);
     expect(run).toMatchObject({ code: 1, out: "", errors: expect.stringMatching(/full|disk I\/O/) });
     expect(readdirSync(join(file, ".."))).toEqual([]);
-    await world.stop();
+  });
+
+  // The last test with the shared server: it stops the server and corrupts the database.
+  test("when the database is inconsistent", async () => {
+    await quiet.stop();
+    withDatabase(dataDirOf(quiet), (db) => db.exec("UPDATE totals SET house = house + 1"));
+    const file = freshFile();
+    const run = await admin(dataDirOf(quiet), "backup", file);
+    expect(run).toMatchObject({ code: 1, out: "", errors: expect.stringContaining("deposits - withdrawals") });
+    expect(readdirSync(join(file, ".."))).toEqual([]);
   });
 
   test("when it is interrupted", async () => {
