@@ -24,6 +24,17 @@ afterAll(async () => {
   for (const server of started) await server.kill();
 });
 
+/**
+ * The package ships binaries and says `gypfile: false`, but `npm ci` knows only what the lock file says: without the line it
+ * runs node-gyp, which needs Python and Node's headers, and where that fails it leaves the package out without a message.
+ * `npm install` drops the line.
+ */
+test("the lock file keeps npm ci from compiling better-sqlite3 13", () => {
+  const path = fileURLToPath(new URL("../../../package-lock.json", import.meta.url));
+  const { packages } = JSON.parse(readFileSync(path, "utf8")) as { packages: Record<string, { gypfile?: boolean }> };
+  expect(packages["node_modules/better-sqlite3"]).toMatchObject({ version: "13.2.0", gypfile: false });
+});
+
 test("each package with binaries is loaded by one file only", () => {
   const root = fileURLToPath(new URL("../../..", import.meta.url));
   const importing = (name: string): string[] =>
