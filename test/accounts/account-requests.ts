@@ -2,10 +2,13 @@
  * Requests that people send without a token around an account, and what their responses reveal. Knows one test file's
  * server and keeps its clients.
  */
+import { expect } from "vitest";
+import { expectEndsWell, expectUnlogged } from "../support/checks.ts";
 import { type Answer, askOnce, type Client } from "../support/client.ts";
-import { freshAddress, Guests, resetToken, type SignedIn, type UserJson } from "../support/identity.ts";
+import { freshAddress, Guests, messagesTo, resetToken, type SignedIn, type UserJson } from "../support/identity.ts";
 import type { TestServer } from "../support/server.ts";
 import { expectRefused } from "../support/trading.ts";
+import type { World } from "../support/world.ts";
 
 export const NEW_PASSWORD = "nine lanterns over the weir";
 /** The mails of a kind that an account may get, and the codes that a phone may get. */
@@ -34,6 +37,12 @@ export interface AccountRequests {
   readonly postFromElsewhere: (path: string, body: unknown) => Promise<Answer>;
   /** Resolves when the server has sent all mails that the responses so far deferred. Can be called more than once. */
   readonly hiddenWorkDone: () => Promise<void>;
+  /** The address may have received so many mails when `expectMails` runs. */
+  readonly countMails: (email: string, count: number) => void;
+  /** Expects that each counted address got its mails and no others. */
+  readonly expectMails: () => Promise<void>;
+  /** Ends the file's world; expects that no secret is in its log. */
+  readonly end: (world: World) => Promise<void>;
 }
 
 /** @param firstSentinel from this number on, each call of `hiddenWorkDone` mails the next six users of the world */
@@ -54,6 +63,7 @@ export function accountRequests(server: () => TestServer, firstSentinel: number)
       await resetToken(server(), email);
     }
   };
+  const mails = new Map<string, number>();
   return {
     guests,
     kept: (signedIn) => guests.keep(signedIn),
@@ -61,5 +71,16 @@ export function accountRequests(server: () => TestServer, firstSentinel: number)
     post,
     postFromElsewhere: (path, body) => post(path, body, undefined, { "X-Forwarded-For": freshAddress() }),
     hiddenWorkDone,
+    countMails: (email, count) => void mails.set(email, count),
+    expectMails: async () => {
+      await hiddenWorkDone();
+      const received = [...mails.keys()].map((email) => [email, messagesTo(server(), email).length]);
+      expect(received).toEqual([...mails]);
+    },
+    end: async (world) => {
+      guests.close();
+      await expectEndsWell(world);
+      expectUnlogged(guests.secrets, world.server);
+    },
   };
 }

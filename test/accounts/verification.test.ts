@@ -3,7 +3,6 @@
  * tier 2. For what each tier may trade, see kyc.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { expectEndsWell, expectUnlogged } from "../support/checks.ts";
 import type { Answer, Client, OrderJson } from "../support/client.ts";
 import { rowsOf } from "../support/data-dir.ts";
 import {
@@ -29,7 +28,7 @@ const EARLY: UserSpec = { tier: 0, deposit: 1_000 * USDC, password: PASSWORD, sc
 
 let world: World;
 let market: TestMarket;
-const { guests, kept, post } = accountRequests(() => world.server, 0);
+const { end, guests, kept, post } = accountRequests(() => world.server, 0);
 
 beforeAll(async () => {
   world = await World.start({
@@ -46,11 +45,7 @@ beforeAll(async () => {
   market = world.market();
 });
 
-afterAll(async () => {
-  guests.close();
-  await expectEndsWell(world);
-  expectUnlogged(guests.secrets, world.server);
-});
+afterAll(() => end(world));
 
 let phones = 2_000;
 const freshPhone = (): string => `+1415555${++phones}`;
