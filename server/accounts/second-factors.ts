@@ -187,8 +187,11 @@ export class SecondFactors {
     });
     // The codes work once they are durable, because only then their ids are known.
     const learn = (ids: number[]): void => {
-      assert(ids.length === hashes.length, "each recovery code has its id");
-      for (const [i, id] of ids.entries()) this.codesOf(userId).set(hashes[i] ?? "", id);
+      for (const [i, hash] of hashes.entries()) {
+        const id = ids[i];
+        assert(id !== undefined, "each recovery code has its id");
+        this.codesOf(userId).set(hash, id);
+      }
     };
     return { codes: raw.map((code) => code.replaceAll(/.{4}(?=.)/g, "$&-")), writes: [...ending, ...inserts], learn };
   }

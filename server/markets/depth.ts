@@ -458,9 +458,11 @@ export function addLevels(
   let i = 0;
   let j = 0;
   while ((i < a.length || j < b.length) && levels.length < depth) {
-    const [ours, theirs] = [a[i], b[j]];
-    const prices = [ours?.[0] ?? endOf(side), theirs?.[0] ?? endOf(side)];
-    const price = side === Side.buy ? Math.max(...prices) : Math.min(...prices);
+    const ours = a[i];
+    const theirs = b[j];
+    const ourPrice = ours?.[0] ?? endOf(side);
+    const theirPrice = theirs?.[0] ?? endOf(side);
+    const price = side === Side.buy ? Math.max(ourPrice, theirPrice) : Math.min(ourPrice, theirPrice);
     let quantity = 0;
     if (ours?.[0] === price) {
       quantity += ours[1];

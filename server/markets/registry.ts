@@ -6,8 +6,9 @@ import { MARKET_STATUSES, MarketStatus } from "../../engine/constants.ts";
 import type { EventRow, MarketRow, OutcomeRow } from "../../engine/projection/load/markets.ts";
 import { refusedOutcomeId } from "../../engine/projection/outcome-ids.ts";
 import { assert } from "../../engine/util/assert.ts";
+import type { MarketListener } from "../trading/types.ts";
 import { TextCache } from "../util/text-cache.ts";
-import { Depth, DepthMemory, type Level } from "./depth.ts";
+import { Depth, DepthMemory } from "./depth.ts";
 import { ImpliedBooks } from "./implied-books.ts";
 import { MAX_BOOK_TEXT_LENGTH, MAX_RECENT_TRADES } from "./limits.ts";
 import { NO_TRADE, OLD_TRADES, RecentTrades } from "./recent-trades.ts";
@@ -239,7 +240,7 @@ export class MarketRegistry {
    * Advances the sequence of each changed book, and calls back for watched ones; once per committed batch.
    * @param now ms, of the timeline
    */
-  drainChanges(now: number, each: (outcome: Outcome, sequence: number, bids: Level[], asks: Level[]) => void): void {
+  drainChanges(now: number, publish: MarketListener["bookUpdated"]): void {
     if (this.changedBooks.length === 0) return;
     for (const outcomeId of this.changedBooks) {
       const book = this.books[outcomeId];
@@ -256,7 +257,7 @@ export class MarketRegistry {
         if (market.impliedFollowers > 0) this.implied.moved(market, outcome, book.bidsMoved, book.asksMoved);
         if (outcome.isWatched) {
           const { bids, asks } = book.changes();
-          each(outcome, book.sequence, bids, asks);
+          publish(market, outcome, book.sequence, bids, asks);
         }
       }
       book.endBatch();

@@ -9,10 +9,9 @@ import type { Ledger } from "../../engine/ledger.ts";
 import { MICRO_PER_SHARE } from "../../engine/limits.ts";
 import * as R from "../../engine/ring/records.ts";
 import { assert } from "../../engine/util/assert.ts";
-import type { Level } from "../markets/depth.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import { tradeJson } from "../markets/trade-json.ts";
-import type { Outcome, Trade } from "../markets/types.ts";
+import type { Trade } from "../markets/types.ts";
 import type { Counters } from "../util/counters.ts";
 import type { Timeline } from "../util/timeline.ts";
 import type { ClientOrderIds } from "./client-order-ids.ts";
@@ -81,9 +80,8 @@ export class EventProjection {
 
   private readonly elapsed = (): number => this.parts.loop.elapsed();
 
-  private readonly publishBook = (outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void => {
-    this.markets.bookUpdated(this.parts.registry.marketOf(outcome.id), outcome, sequence, bids, asks);
-  };
+  private readonly publishBook: MarketListener["bookUpdated"] = (market, outcome, sequence, bids, asks) =>
+    this.markets.bookUpdated(market, outcome, sequence, bids, asks);
 
   // ---------------------------------------------------------------- events
 

@@ -48,7 +48,7 @@ export interface BookChange extends Sides {
 /** Drains the registry; returns the changes by outcome. */
 export function drain(registry: MarketRegistry): Map<number, BookChange> {
   const changes = new Map<number, BookChange>();
-  registry.drainChanges(Date.now(), (outcome, sequence, bids, asks) => {
+  registry.drainChanges(Date.now(), (_market, outcome, sequence, bids, asks) => {
     expect(changes.has(outcome.id)).toBe(false);
     changes.set(outcome.id, { sequence, bids, asks });
   });
