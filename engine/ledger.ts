@@ -435,6 +435,28 @@ export class Ledger {
     return sets;
   }
 
+  /**
+   * Begins a settlement whose holders are paid one by one (`payHolder`): the totals change at once and never show it half
+   * done. A market has as many shares of each outcome as it has sets, so users get exactly its collateral.
+   * Returns that amount, micro-USDC.
+   */
+  beginSettlement(market: number): number {
+    const sets = this.outstandingSets(market);
+    this.changeSets(market, -sets);
+    this.totals.usersTotal += sets * MICRO_PER_SHARE;
+    return sets * MICRO_PER_SHARE;
+  }
+
+  /** Pays out a position of a settlement that has begun; returns the amount, micro-USDC. */
+  payHolder(position: number, payoutBps: number): number {
+    assert(this.heldQuantities[position] === 0, "a settled market has no live order");
+    const quantity = this.quantities[position]!;
+    const amount = notionalMicro(payoutBps, quantity);
+    this.balances[this.positionUser[position]!]! += amount;
+    this.dispose(position, quantity, amount);
+    return amount;
+  }
+
   /** Outstanding complete sets of a market; its collateral is 1 USDC each. */
   outstandingSets(market: number): number {
     return this.sets[market] ?? 0;

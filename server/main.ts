@@ -93,7 +93,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   await catchUp(trading, operators);
 
   // 7. Ready. 8. From here on a signal stops the server in order.
-  const overdue = new OverdueDeletion(identity.unverified, writer, lifecycle);
+  const overdue = new OverdueDeletion(identity.unverified, writer, history, lifecycle);
   const timers = startTimers({ ...services, hub, overdue, fail });
   const control = openControlSocket({ ...services, gateway });
   const { socket: listenSocket, port } = listening;

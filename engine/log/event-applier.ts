@@ -4,7 +4,7 @@
  */
 import type Database from "better-sqlite3";
 import { matchFeesMicro } from "../book/match-fees.ts";
-import { MarketStatus, OrderStatus, Role } from "../constants.ts";
+import { OrderStatus, Role } from "../constants.ts";
 import { notionalMicro } from "../money.ts";
 import { loadUnreportedFills } from "../projection/load/orders.ts";
 import { RowInserter } from "../projection/row-inserter.ts";
@@ -331,6 +331,5 @@ export class EventApplier {
 
   private changeMarket(market: number, status: number): void {
     this.parts.dirtyAccounts.statuses.set(market, status);
-    if (status === MarketStatus.closed) this.parts.markets.close(market);
   }
 }

@@ -1,9 +1,9 @@
 /** The messages between the gateway and the journal: account writes with their replies, and checkpoint requests. */
-import type { KeptRequest } from "../projection/idempotency-keys.ts";
-import type { AccountWrite, WriteResult } from "../projection/writes/account-write.ts";
+import type { KeptWrite } from "../projection/idempotency-keys.ts";
+import type { AccountWrite } from "../projection/writes/account-write.ts";
 import type { AuditEntry } from "../projection/writes/audit-log.ts";
 
-/** Account writes that are applied together or not at all. */
+/** Account writes that are applied together; nothing can refuse them. */
 export interface WriteRequest {
   id: number;
   /** When the gateway posted the request, ms. Whatever is numbered after it has no earlier time. */
@@ -12,13 +12,18 @@ export interface WriteRequest {
   /** The audit log's lines about the writes. */
   audits: readonly AuditEntry[];
   /** Set for a request with an Idempotency-Key. */
-  kept?: KeptRequest | null;
+  kept: KeptWrite | null;
 }
 
 /** Everything that the gateway posts to the journal. */
 export type JournalMessage = WriteRequest | "checkpointed";
 
-export type WriteReply = { id: number } & ({ results: WriteResult[] } | { refused: string });
+/** A request is durable. */
+export interface WriteReply {
+  id: number;
+  /** The number of its first ledger entry, 0 if it has none; the others follow consecutively. */
+  firstEntry: number;
+}
 
 /** Everything that the journal posts to the gateway. */
 export type JournalReply = WriteReply | "checkpoint";

@@ -12,7 +12,8 @@
 import type Database from "better-sqlite3";
 import { addsUp } from "../ledger.ts";
 import { emptyWal } from "../projection/database.ts";
-import { type ApplyWrite, WriteRefused, type WriteResult } from "../projection/writes/account-write.ts";
+import type { KeptWrite } from "../projection/idempotency-keys.ts";
+import { type ApplyWrite, entriesOf } from "../projection/writes/account-write.ts";
 import { type AppendAudit, prepareAudit } from "../projection/writes/audit-log.ts";
 import { prepareWrites } from "../projection/writes/prepare-writes.ts";
 import { assert } from "../util/assert.ts";
@@ -136,9 +137,6 @@ export class Journal {
       nextEntryId: () => ++counters.lastEntryId,
       newestFill: (user) => links.newestFill(user),
       addMarket: (market, first, outcomes) => markets.add(market, first, outcomes),
-      openOutcomes: () => markets.openOutcomes,
-      openMarket: (market) => markets.open(market),
-      outcomeIds: markets.outcomeIds,
       forgetMarket: (market) => markets.forget(market),
       outcomesOf: (market) => ({ first: markets.firstOutcome(market), count: markets.outcomeCount(market) }),
       markUser: (user) => dirtyAccounts.users.add(user),
@@ -153,31 +151,27 @@ export class Journal {
     transaction.begin();
     // Entries share their numbering with fills, along which time never falls.
     counters.eventAt = Math.max(counters.eventAt, request.at);
-    const results: WriteResult[] = [];
-    try {
-      for (const write of request.writes) results.push(this.applyWrite(write));
-    } catch (error) {
-      if (!(error instanceof WriteRefused)) throw error;
-      assert(results.length === 0, "only the first of several writes can be refused, so none is half applied");
-      return { id: request.id, refused: error.message };
+    const before = counters.lastEntryId;
+    let entries = 0;
+    for (const write of request.writes) {
+      this.applyWrite(write);
+      entries += entriesOf(write);
     }
-    for (const entry of request.audits) {
-      const result = results[entry.write];
-      if (result === undefined || result.created) this.appendAudit(entry, entry.subject ?? result?.id ?? null);
-    }
-    this.keepKey(request, results);
-    return { id: request.id, results };
+    assert(counters.lastEntryId === before + entries, "each write creates the entries that it announces");
+    const firstEntry = entries === 0 ? 0 : before + 1;
+    for (const entry of request.audits) this.appendAudit(entry, firstEntry);
+    if (request.kept !== null) this.keepKey(request.kept);
+    return { id: request.id, firstEntry };
   }
 
-  private keepKey({ kept = null }: WriteRequest, [result]: readonly WriteResult[]): void {
-    if (kept === null) return;
+  private keepKey(kept: KeptWrite): void {
     const { keys } = this.parts;
     if (kept.reference !== null) {
       keys.await(kept.reference, kept);
       return;
     }
-    assert(result !== undefined, "a kept request without a command has a write");
-    keys.keep(kept, result.id, 0);
+    assert(kept.subject !== null, "a kept request without a command has a row");
+    keys.keep(kept, kept.subject, 0);
   }
 
   // ---------------------------------------------------------------- the transaction

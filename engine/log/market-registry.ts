@@ -1,34 +1,22 @@
-/** What the journal knows of markets and outcomes: their ids, how many can still trade, and each outcome's last trade. */
-import { MarketStatus } from "../constants.ts";
+/** What the journal knows of markets and outcomes: their ids, and each outcome's last trade. */
 import type { LedgerState } from "../projection/load/ledger.ts";
-import { OutcomeIds } from "../projection/outcome-ids.ts";
 
 export class MarketRegistry {
-  readonly outcomeIds: OutcomeIds;
   /** By outcome: price in BPS (0: no trade yet) and shares traded. */
   readonly lastPrices: Int32Array;
   readonly volumes: Float64Array;
-  /** Outcomes of markets that can still have orders. */
-  openOutcomes = 0;
-  /** Markets whose outcomes are no longer counted as open. */
-  private readonly closedMarkets = new Set<number>();
   private readonly markets: Int32Array;
   private readonly firstOutcomes: Int32Array;
   private readonly outcomeCounts: Uint8Array;
 
   /** @param largestId the largest id of a market or outcome */
   constructor(largestId: number, state: LedgerState) {
-    this.outcomeIds = new OutcomeIds(largestId);
     this.lastPrices = new Int32Array(largestId + 1);
     this.volumes = new Float64Array(largestId + 1);
     this.markets = new Int32Array(largestId + 1);
     this.firstOutcomes = new Int32Array(largestId + 1);
     this.outcomeCounts = new Uint8Array(largestId + 1);
-    for (const { id, firstOutcomeId, outcomes, status } of state.markets) {
-      this.add(id, firstOutcomeId, outcomes);
-      this.outcomeIds.add(firstOutcomeId, outcomes);
-      if (status === MarketStatus.open || status === MarketStatus.halted) this.openOutcomes += outcomes;
-    }
+    for (const { id, firstOutcomeId, outcomes } of state.markets) this.add(id, firstOutcomeId, outcomes);
     for (const { id, lastPrice, volume } of state.outcomes) {
       this.lastPrices[id] = lastPrice ?? 0;
       this.volumes[id] = volume;
@@ -44,18 +32,6 @@ export class MarketRegistry {
   /** Drops a market that will never trade. */
   forget(market: number): void {
     this.add(market, 0, 0);
-  }
-
-  /** Counts the outcomes of a market whose trading begins. */
-  open(market: number): void {
-    this.openOutcomes += this.outcomeCount(market);
-  }
-
-  /** Stops counting the outcomes of a market whose trading ends. */
-  close(market: number): void {
-    if (this.closedMarkets.has(market)) return;
-    this.closedMarkets.add(market);
-    this.openOutcomes -= this.outcomeCount(market);
   }
 
   marketOf(outcome: number): number {

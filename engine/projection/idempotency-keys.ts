@@ -16,9 +16,15 @@ export interface KeptRequest {
   readonly at: number;
   /**
    * The reference of the command whose event is the effect (a split, a merge). Null if the accompanying writes are the
-   * effect; the first write's row is the subject.
+   * effect.
    */
   readonly reference: number | null;
+}
+
+/** A kept request as the journal gets it. */
+export interface KeptWrite extends KeptRequest {
+  /** The row that its first write creates; null if the command's event brings it. */
+  readonly subject: number | null;
 }
 
 export class IdempotencyKeys {

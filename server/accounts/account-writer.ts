@@ -1,24 +1,33 @@
 /**
- * The gateway's end of the journal's mailbox: sends account writes and, once they are committed, applies them to the
- * gateway's memory; runs a WAL checkpoint when the journal requests one. Never writes to the database itself.
+ * The gateway's end of the journal's mailbox: sends admitted account writes (write-admission.ts) and, once they are
+ * committed, applies them to the gateway's memory; runs a WAL checkpoint when the journal requests one. Never writes to the database itself.
  * Owned by the gateway thread; the journal owns the other end of the port.
  */
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
-import type { JournalMessage, JournalReply } from "../../engine/log/journal-messages.ts";
+import type { JournalMessage, JournalReply, WriteReply } from "../../engine/log/journal-messages.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
-import { type AccountWrite, HOUSE, type WriteResult } from "../../engine/projection/writes/account-write.ts";
-import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
+import { type AccountWrite, entriesOf, HOUSE } from "../../engine/projection/writes/account-write.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
 import { assert } from "../../engine/util/assert.ts";
-import { ApiError, ErrorKind } from "../errors.ts";
+import type { ApiError } from "../errors.ts";
+import { KeyedQueue } from "../util/keyed-queue.ts";
 import type { Accounts } from "./accounts.ts";
-import type { WriteProjection } from "./types.ts";
+import { resolveAudits } from "./audit.ts";
+import type { AdmittedWrite, Facts, RequestedAudit, RequestedWrite, WriteProjection, WriteResult } from "./types.ts";
+import { keysOf, type WriteAdmission } from "./write-admission.ts";
+import { NO_FACTS } from "./write-facts.ts";
 
 const POSTED = 0;
 
+interface WriteOrder {
+  readonly writes: readonly RequestedWrite[];
+  readonly audits: readonly RequestedAudit[];
+  readonly kept: KeptRequest | null;
+}
+
 interface PendingWrite {
-  readonly writes: readonly AccountWrite[];
+  readonly admitted: readonly AdmittedWrite[];
   resolve(results: WriteResult[]): void;
   reject(error: Error): void;
 }
@@ -66,6 +75,7 @@ export class PortMailbox implements Mailbox {
 
 export interface AccountWriterOptions {
   readonly mailbox: Mailbox;
+  readonly admission: WriteAdmission;
   readonly trading: WriteProjection;
   readonly accounts: Accounts;
   /** The time for what goes on record now, ms. */
@@ -76,13 +86,15 @@ export interface AccountWriterOptions {
 
 export class AccountWriter {
   private readonly mailbox: Mailbox;
+  private readonly admission: WriteAdmission;
   private readonly trading: WriteProjection;
   private readonly accounts: Accounts;
   private readonly now: () => number;
   private readonly checkpoint: () => Promise<void>;
+  /** By what may exist once: writes of the same wait for each other. */
+  private readonly queue = new KeyedQueue();
   private readonly pending = new Map<number, PendingWrite>();
-  /** Writes that are committed and not yet fully applied to memory. */
-  private applying = 0;
+  private unresolved = 0;
   private lastId = 0;
   private refusal: ApiError | null = null;
   /** What `time()` returned last. */
@@ -90,6 +102,7 @@ export class AccountWriter {
 
   constructor(options: AccountWriterOptions) {
     this.mailbox = options.mailbox;
+    this.admission = options.admission;
     this.trading = options.trading;
     this.accounts = options.accounts;
     this.now = options.time;
@@ -99,23 +112,46 @@ export class AccountWriter {
 
   /**
    * Commits all of `writes` or none, with their audit log entries; resolves once they are durable and applied. Only the
-   * first write may be of a kind that the journal can refuse; the promise then rejects with an ApiError. Stamps new rows
-   * and entries here, in the order of their ids: it overwrites their `at` or `createdAt`, unless that came from `time()`.
+   * first write may be of a kind that can be refused; the promise then rejects with an ApiError. Posts in this turn, so in
+   * the order of the calls, unless a write of the same key is in flight or the tables have to be read first. Stamps new
+   * rows and entries when it posts: it overwrites their `at` or `createdAt`, unless that came from `time()`.
    * @param kept the record of a request with an Idempotency-Key, durable together with its effect
    */
   write(
-    writes: readonly AccountWrite[],
-    audits: readonly AuditEntry[] = [],
+    writes: readonly RequestedWrite[],
+    audits: readonly RequestedAudit[] = [],
     kept: KeptRequest | null = null,
   ): Promise<WriteResult[]> {
     if (this.refusal !== null) return Promise.reject(this.refusal);
+    this.unresolved++;
+    const written = this.queue.run(keysOf(writes), () => this.admit({ writes, audits, kept }));
+    const resolved = (): void => void this.unresolved--;
+    written.then(resolved, resolved);
+    return written;
+  }
+
+  private async admit(order: WriteOrder): Promise<WriteResult[]> {
+    const found = this.admission.lookUp(order.writes);
+    return this.post(order, found === null ? NO_FACTS : await found);
+  }
+
+  private post({ writes, audits, kept }: WriteOrder, facts: Facts): Promise<WriteResult[]> {
+    // The journal may have failed while the request waited.
+    if (this.refusal !== null) throw this.refusal;
     const at = this.now();
     for (const write of writes) setTime(write, at, this.reservedTime);
+    const admitted = this.admission.admit(writes, facts);
+    // From here it must succeed.
+    const posted = admitted.map(({ write }) => write).filter((write) => write !== null);
+    const lines = resolveAudits(audits, admitted, at);
+    if (posted.length === 0 && lines.length === 0 && kept === null) {
+      return Promise.resolve(admitted.map(({ result }) => result));
+    }
+    const subject = kept === null || kept.reference !== null ? null : (admitted[0]?.result.id ?? null);
     return new Promise((resolve, reject) => {
       const id = ++this.lastId;
-      this.pending.set(id, { writes, resolve, reject });
-      const lines = audits.map((line) => ({ ...line, at }));
-      this.mailbox.post({ id, at, writes, audits: lines, kept: kept === null ? null : { ...kept, at } });
+      this.pending.set(id, { admitted, resolve, reject });
+      this.mailbox.post({ id, at, writes: posted, audits: lines, kept: kept && { ...kept, at, subject } });
     });
   }
 
@@ -126,7 +162,11 @@ export class AccountWriter {
   }
 
   /** Inserts a row that cannot exist yet; returns its id. */
-  async insert(write: AccountWrite, audits: readonly AuditEntry[], kept: KeptRequest | null = null): Promise<number> {
+  async insert(
+    write: RequestedWrite,
+    audits: readonly RequestedAudit[],
+    kept: KeptRequest | null = null,
+  ): Promise<number> {
     const [result] = await this.write([write], audits, kept);
     assert(result?.created === true, "the inserted row is new");
     return result.id;
@@ -134,7 +174,17 @@ export class AccountWriter {
 
   /** Writes that have not resolved yet. */
   get pendingCount(): number {
-    return this.pending.size + this.applying;
+    return this.unresolved;
+  }
+
+  /** Requests that the journal has not replied to yet. */
+  get postedCount(): number {
+    return this.pending.size;
+  }
+
+  /** True while a deposit to the user is in flight. */
+  isFunding(userId: number): boolean {
+    return this.admission.isFunding(userId);
   }
 
   /**
@@ -156,26 +206,26 @@ export class AccountWriter {
       void this.checkpoint().then(done, done);
       return;
     }
-    const pending = this.pending.get(reply.id);
+    this.receiveWrites(reply);
+  }
+
+  private receiveWrites({ id, firstEntry }: WriteReply): void {
+    const pending = this.pending.get(id);
     if (pending === undefined) return;
-    this.pending.delete(reply.id);
-    if ("refused" in reply) {
-      pending.reject(new ApiError(ErrorKind.conflict, reply.refused));
-      return;
-    }
-    const { results } = reply;
+    this.pending.delete(id);
     const applying: Promise<void>[] = [];
-    for (const [i, result] of results.entries()) {
-      const write = pending.writes[i];
-      const applied = result.created && write !== undefined ? this.apply(write, result) : undefined;
+    let entry = firstEntry;
+    for (const { write, result } of pending.admitted) {
+      if (write === null) continue;
+      if (isEntry(write)) result.id = entry;
+      entry += entriesOf(write);
+      this.admission.committed(write);
+      const applied = this.apply(write, result);
       if (applied !== undefined) applying.push(applied);
     }
-    if (applying.length === 0) return pending.resolve(results);
-    this.applying++;
-    void Promise.all(applying).then(() => {
-      this.applying--;
-      pending.resolve(results);
-    });
+    const results = pending.admitted.map(({ result }) => result);
+    if (applying.length === 0) pending.resolve(results);
+    else void Promise.all(applying).then(() => pending.resolve(results));
   }
 
   /** Applies a committed write: to the accounts at once, then to trading, which may need several turns. */
@@ -187,13 +237,13 @@ export class AccountWriter {
         break;
       case "createUser": {
         const { kind: _, at, ...row } = write;
-        accounts.addUser({ ...row, ...DEFAULT_TERMS, id: result.id, phone: null, suspendedAt: null, createdAt: at });
+        accounts.addUser({ ...row, ...DEFAULT_TERMS, phone: null, suspendedAt: null, createdAt: at });
         break;
       }
       case "createToken": {
         const { kind: _, at, scopes, allowedAddresses, ...row } = write;
         const texts = { scopes: scopes.join(" "), allowedAddresses: allowedAddresses?.join(" ") ?? null };
-        accounts.addPat({ ...row, ...texts, id: result.id, createdAt: at, lastUsedAt: null });
+        accounts.addPat({ ...row, ...texts, createdAt: at, lastUsedAt: null });
         break;
       }
       case "deposit":
@@ -205,10 +255,15 @@ export class AccountWriter {
 }
 
 /** @param reserved what `time()` returned last */
-function setTime(write: AccountWrite, at: number, reserved: number): void {
+function setTime(write: RequestedWrite, at: number, reserved: number): void {
   // A market that opens as soon as it is created.
   if (write.kind === "createMarket" && write.opensAt === write.at) write.opensAt = at;
   if ("at" in write) write.at = at;
   else if (write.kind === "insert" && "createdAt" in write.row && write.row.createdAt !== reserved)
     write.row.createdAt = at;
+}
+
+/** True for a write whose row is a ledger entry. */
+function isEntry({ kind }: AccountWrite): boolean {
+  return kind === "deposit" || kind === "withdrawFromHouse";
 }

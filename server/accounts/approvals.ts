@@ -4,7 +4,6 @@
  */
 
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
@@ -13,6 +12,7 @@ import type { Accounts } from "./accounts.ts";
 import { audit, type RequestContext } from "./audit.ts";
 import { MAX_OPEN_APPROVALS } from "./limits.ts";
 import { checkNotOwn, type Operator } from "./operator.ts";
+import type { RequestedWrite } from "./types.ts";
 
 /** The kinds of action that the operator of the exchange can put under the rule. */
 export const TWO_PERSON_ACTIONS = ["withdrawals", "resolutions", "deposits", "terms"] as const;
@@ -59,7 +59,7 @@ export type ApprovalOutcome<T> =
   | { readonly approval: ApprovalRow; readonly result: null };
 
 /** Does what was wished for. @see Approvals.request */
-type ApprovedAction<T> = (ending: readonly AccountWrite[], first: ApprovalRow | null) => Promise<T>;
+type ApprovedAction<T> = (ending: readonly RequestedWrite[], first: ApprovalRow | null) => Promise<T>;
 
 /** Operators decide by hand, so there is no exact time. */
 const RETRY_AFTER_S = 60;
@@ -190,7 +190,7 @@ export class Approvals {
   }
 
   /** The writes that end a first approval, also when its subject ended another way; `forget` drops it from memory. */
-  endingWrites(action: string, subject: number, now: number, reference = ""): AccountWrite[] {
+  endingWrites(action: string, subject: number, now: number, reference = ""): RequestedWrite[] {
     const first = this.open.get(keyOf({ action, subject, reference }));
     return first === undefined ? [] : [{ kind: "update", table: "approvals", id: first.id, set: { endedAt: now } }];
   }

@@ -1,8 +1,10 @@
 /** Entries of the audit log: who changed money or access, when, and by which request. */
 
+import { entriesOf } from "../../engine/projection/writes/account-write.ts";
 import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
+import { assert } from "../../engine/util/assert.ts";
 import type { RouteRequest } from "../http/route.ts";
-import type { Principal } from "./types.ts";
+import type { AdmittedWrite, Principal, RequestedAudit } from "./types.ts";
 
 /** The request that causes a change. */
 export interface RequestContext {
@@ -22,7 +24,7 @@ export function contextOf({ now, reply, address, headers }: RouteRequest): Reque
 /** The change that an entry records. Never contains a token, a password or a code. */
 export interface Change {
   readonly action: string;
-  readonly userId: AuditEntry["userId"];
+  readonly userId: RequestedAudit["userId"];
   /** Null: the id of the row that the write inserts. */
   readonly subject?: number | null;
   readonly details?: object | null;
@@ -30,7 +32,7 @@ export interface Change {
 }
 
 /** @param actor such as "user 12"; see `actorOf` */
-export function audit(context: RequestContext, actor: string, change: Change): AuditEntry {
+export function audit(context: RequestContext, actor: string, change: Change): RequestedAudit {
   const { action, userId, subject = null, details = null, write = 0 } = change;
   const { now, requestId, address } = context;
   return {
@@ -44,6 +46,32 @@ export function audit(context: RequestContext, actor: string, change: Change): A
     requestId,
     address: address === "" ? null : address,
   };
+}
+
+/** The lines of a request as the journal gets them. A write that changes nothing leaves no line. @param at ms */
+export function resolveAudits(
+  lines: readonly RequestedAudit[],
+  admitted: readonly AdmittedWrite[],
+  at: number,
+): AuditEntry[] {
+  const resolved: AuditEntry[] = [];
+  for (const { write: index, userId, subject, ...line } of lines) {
+    const target = admitted[index];
+    if (target !== undefined && !target.result.created) continue;
+    const own = target === undefined ? null : ownSubject(target, admitted);
+    const user = userId === "subject" ? (target?.result.id ?? null) : userId;
+    resolved.push({ ...line, at, userId: user, subject: subject ?? own });
+  }
+  return resolved;
+}
+
+/** The row that a write creates or changes: a payment's is its ledger entry, which has no number yet. */
+function ownSubject(target: AdmittedWrite, admitted: readonly AdmittedWrite[]): AuditEntry["subject"] {
+  const { write, result } = target;
+  if (write?.kind !== "deposit" && write?.kind !== "withdrawFromHouse") return result.id;
+  const first = admitted.find((each) => each.write !== null && entriesOf(each.write) > 0);
+  assert(first === target, "an audited payment is the first entry of its request");
+  return "entry";
 }
 
 /** The actor's name in the log: the user, and the credential unless it is the user's own session. */

@@ -4,7 +4,6 @@
  */
 import { randomInt, timingSafeEqual } from "node:crypto";
 import type { IdentityApplicationRow } from "../../engine/projection/load/accounts.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import type { AccountWriter } from "./account-writer.ts";
@@ -20,7 +19,7 @@ import {
 import { identityApprovedMail, identityRefusedMail, phoneCodeText } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
 import { checkNotOwn, type Operator } from "./operator.ts";
-import type { Principal, User } from "./types.ts";
+import type { Principal, RequestedWrite, User } from "./types.ts";
 import { changeUser } from "./users.ts";
 
 const CODE_DIGITS = 6;
@@ -150,7 +149,7 @@ export class KycVerification {
     // In memory at once, so that two requests cannot create two applications.
     this.accounts.setIdentityApplication({ ...known, id: 0 });
     const row = { ...made, documentNumber: document_number };
-    const write: AccountWrite = { kind: "insert", table: "identity_applications", row };
+    const write: RequestedWrite = { kind: "insert", table: "identity_applications", row };
     const change = { action: "identity.apply", userId: user.id, details: { document_type, country } };
     const id = await this.writer.insert(write, [audit(context, actorOf(principal), change)]);
     const application = { ...known, id, createdAt: row.createdAt };
@@ -178,7 +177,7 @@ export class KycVerification {
     const { isApproved, note } = decision;
     const set = { status: isApproved ? "approved" : "refused", note, decidedAt: context.now };
     this.accounts.setIdentityApplication({ ...application, ...set });
-    const writes: AccountWrite[] = [{ kind: "update", table: "identity_applications", id, set }];
+    const writes: RequestedWrite[] = [{ kind: "update", table: "identity_applications", id, set }];
     if (isApproved) writes.push(changeUser(user, { kycTier: 2 }));
     const action = `identity.${isApproved ? "approve" : "refuse"}`;
     const change = { action, userId: user.id, subject: id, details: { note } };

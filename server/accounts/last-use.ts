@@ -1,10 +1,9 @@
 /** Records in the database when tokens, sessions and grants were last used: write-behind, at most once a minute each. */
 
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { Session } from "./credentials.ts";
-import type { Credential } from "./types.ts";
+import type { Credential, RequestedWrite } from "./types.ts";
 
 export class LastUse {
   private readonly authenticator: Authenticator;
@@ -17,18 +16,18 @@ export class LastUse {
 
   /** Writes what changed since the last call. */
   async write(): Promise<void> {
-    const writes: AccountWrite[] = [];
+    const writes: RequestedWrite[] = [];
     for (const credential of this.authenticator.drainUsed()) writes.push(...writesOf(credential));
     if (writes.length > 0) await this.writer.write(writes);
   }
 }
 
-function writesOf(credential: Credential): AccountWrite[] {
+function writesOf(credential: Credential): RequestedWrite[] {
   const { id, lastUsedAt } = credential;
   const set = { lastUsedAt };
   if (!(credential instanceof Session)) return [{ kind: "update", table: "personal_access_tokens", id, set }];
   const { grant } = credential;
-  const writes: AccountWrite[] = [{ kind: "update", table: "sessions", id, set }];
+  const writes: RequestedWrite[] = [{ kind: "update", table: "sessions", id, set }];
   if (grant !== null) writes.push({ kind: "update", table: "oauth_grants", id: grant.row.id, set });
   return writes;
 }

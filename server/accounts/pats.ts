@@ -1,7 +1,6 @@
 /** Personal access tokens, which their owner creates and revokes. The token is returned once; only its SHA-256 is stored. */
 
 import { randomBytes } from "node:crypto";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { isAddressRange } from "../http/client-address.ts";
@@ -12,7 +11,7 @@ import { actorOf, audit, type RequestContext } from "./audit.ts";
 import { type Pat, TOKEN_PREFIX, TOKEN_SHOWN_LENGTH } from "./credentials.ts";
 import { MAX_PATS_PER_USER } from "./limits.ts";
 import { hashToken } from "./token-hash.ts";
-import type { Principal } from "./types.ts";
+import type { Principal, RequestedWrite } from "./types.ts";
 
 const TOKEN_BYTES = 32;
 
@@ -53,7 +52,7 @@ export class Pats {
     const prefix = token.slice(0, TOKEN_SHOWN_LENGTH);
     const scopes = [...new Set(request.scopes)];
     const made = { tokenHash: hashToken(token), prefix, allowedAddresses: allowedIps, expiresAt, at: context.now };
-    const write: AccountWrite = { kind: "createToken", userId, name, scopes, ...made };
+    const write: RequestedWrite = { kind: "createToken", userId, name, scopes, ...made };
     const change = { action: "pat.create", userId, details: { scopes, expires_at: expiresAt } };
     const id = await this.inFlight.during(userId, () => {
       return this.writer.insert(write, [audit(context, actorOf(principal), change)]);

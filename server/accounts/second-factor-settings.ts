@@ -7,7 +7,6 @@
  */
 import { randomBytes } from "node:crypto";
 import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { BoundedMap } from "../util/bounded-map.ts";
@@ -34,7 +33,7 @@ import type { Passwords } from "./passwords.ts";
 import type { FactorProof, SecondFactors } from "./second-factors.ts";
 import type { Sessions } from "./sessions.ts";
 import { base32, matchStep, SECRET_BYTES, totpUri } from "./totp.ts";
-import type { FactorKind, Principal, User } from "./types.ts";
+import type { FactorKind, Principal, RequestedWrite, User } from "./types.ts";
 
 const ISSUER = "Prediction Exchange";
 const USUAL_NAMES: Readonly<Record<FactorKind, string>> = { totp: "Authenticator app", passkey: "Passkey" };
@@ -283,7 +282,7 @@ export class SecondFactorSettings {
     const isFirst = !factors.has(user.id);
     const renewed = isFirst ? factors.replaceCodes(user.id, context.now) : null;
     const session = principal.credential as Session;
-    const writes: AccountWrite[] = [factors.add(row), sessions.prove(session, row.kind), ...(renewed?.writes ?? [])];
+    const writes: RequestedWrite[] = [factors.add(row), sessions.prove(session, row.kind), ...(renewed?.writes ?? [])];
     const { kind, name } = row;
     const change = { action: "second_factor.add", userId: user.id, subject: row.id, details: { kind, name } };
     const ended = isFirst ? sessions.endOthers(principal, "second_factor_added", context) : null;
@@ -350,7 +349,7 @@ export class SecondFactorSettings {
    * @param why details for the audit log @param ending writes for the same transaction
    * @throws ApiError 40900 when there are none
    */
-  reset(user: User, why: object, who: Operator, context: RequestContext, ending: readonly AccountWrite[] = []) {
+  reset(user: User, why: object, who: Operator, context: RequestContext, ending: readonly RequestedWrite[] = []) {
     return this.mutex.run(user.id, async () => {
       const { accounts, factors, sessions, writer, notifier } = this.options;
       const own = factors.of(user.id);

@@ -7,7 +7,6 @@
  * the account's bound; and passkeys work even when it is exhausted.
  */
 import { randomBytes } from "node:crypto";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { BoundedMap } from "../util/bounded-map.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
@@ -25,7 +24,7 @@ import type { Notifier } from "./notifier.ts";
 import { newPasskeyChallenge, type Passkeys, type RequestOptions } from "./passkeys.ts";
 import type { FactorProof, SecondFactors, UsedFactor } from "./second-factors.ts";
 import { hashToken } from "./token-hash.ts";
-import type { ProofMethod, User } from "./types.ts";
+import type { ProofMethod, RequestedWrite, User } from "./types.ts";
 
 const CHALLENGE_PREFIX = "pm_chl_";
 const CHALLENGE_BYTES = 32;
@@ -115,7 +114,7 @@ export class SecondFactorSignIn {
       if (use === null) throw this.refuse(hash, pending, proof.passkey === undefined, now);
       this.live(hash, now);
       this.pending.delete(hash);
-      const writes: AccountWrite[] = [...use.writes];
+      const writes: RequestedWrite[] = [...use.writes];
       const isRecovery = use.method === "recovery_code";
       const left = factors.codesLeft(user.id);
       const change = { action: "second_factor.recover", userId: user.id, subject: user.id, details: { left } };

@@ -6,7 +6,6 @@
 
 import { randomBytes } from "node:crypto";
 import type { SecondFactorRow, SecondFactorRows, TotpRow } from "../../engine/projection/load/accounts.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { RECOVERY_CODES } from "./limits.ts";
@@ -14,7 +13,7 @@ import type { Passkeys } from "./passkeys.ts";
 import type { SecondFactorKeys } from "./second-factor-keys.ts";
 import { hashToken } from "./token-hash.ts";
 import { base32, matchStep } from "./totp.ts";
-import type { ProofMethod } from "./types.ts";
+import type { ProofMethod, RequestedWrite } from "./types.ts";
 
 /** A proof of a second factor: a six-digit code, a recovery code, or a browser's response for a passkey. */
 export interface FactorProof {
@@ -27,7 +26,7 @@ export interface UsedFactor {
   readonly method: ProofMethod;
   /** Null for a recovery code. */
   readonly factor: SecondFactorRow | null;
-  readonly writes: readonly AccountWrite[];
+  readonly writes: readonly RequestedWrite[];
 }
 
 /** 80 bits, formatted as four groups of four. */
@@ -158,19 +157,19 @@ export class SecondFactors {
   // ---------------------------------------------------------------- changes
 
   /** Adds a factor: at once, and durably with the write. */
-  add(row: SecondFactorRow): AccountWrite {
+  add(row: SecondFactorRow): RequestedWrite {
     this.index(row);
     return { kind: "insert", table: "second_factors", row: { ...row } };
   }
 
   /** Removes a factor at once; the last one takes the recovery codes with it. */
-  remove(row: SecondFactorRow, now: number): AccountWrite[] {
+  remove(row: SecondFactorRow, now: number): RequestedWrite[] {
     const mine = this.factors.get(row.userId);
     mine?.delete(row.id);
     if (mine?.size === 0) this.factors.delete(row.userId);
     if (row.credentialId !== null) this.credentials.delete(row.credentialId);
     const set = { removedAt: now, secret: null };
-    const write: AccountWrite = { kind: "update", table: "second_factors", id: row.id, set };
+    const write: RequestedWrite = { kind: "update", table: "second_factors", id: row.id, set };
     return this.has(row.userId) ? [write] : [write, ...this.endCodes(row.userId, now)];
   }
 
@@ -178,11 +177,11 @@ export class SecondFactors {
   replaceCodes(
     userId: number,
     now: number,
-  ): { codes: string[]; writes: AccountWrite[]; learn: (ids: number[]) => void } {
+  ): { codes: string[]; writes: RequestedWrite[]; learn: (ids: number[]) => void } {
     const ending = this.endCodes(userId, now);
     const raw = Array.from({ length: RECOVERY_CODES }, () => base32(randomBytes(RECOVERY_BYTES)));
     const hashes = raw.map(hashToken);
-    const inserts = hashes.map((codeHash): AccountWrite => {
+    const inserts = hashes.map((codeHash): RequestedWrite => {
       return { kind: "insert", table: "recovery_codes", row: { userId, codeHash, createdAt: now } };
     });
     // The codes work once they are durable, because only then their ids are known.
@@ -196,7 +195,7 @@ export class SecondFactors {
     return { codes: raw.map((code) => code.replaceAll(/.{4}(?=.)/g, "$&-")), writes: [...ending, ...inserts], learn };
   }
 
-  private endCodes(userId: number, now: number): AccountWrite[] {
+  private endCodes(userId: number, now: number): RequestedWrite[] {
     const ids = [...(this.codes.get(userId)?.values() ?? [])];
     this.codes.delete(userId);
     return ids.map((id) => ({ kind: "update", table: "recovery_codes", id, set: { endedAt: now } }));
@@ -206,7 +205,7 @@ export class SecondFactors {
   async rotateKey(now: number): Promise<{ key: string; sealed: number }> {
     const { keys, writer } = this.options;
     const key = await keys.rotate(now);
-    const writes: AccountWrite[] = [];
+    const writes: RequestedWrite[] = [];
     for (const mine of [...this.factors.values()]) {
       for (const row of mine.values()) {
         if (row.kind !== "totp" || keys.isCurrent(row.secret)) continue;

@@ -8,8 +8,6 @@
  */
 import { randomBytes } from "node:crypto";
 import type { SessionRow } from "../../engine/projection/load/accounts.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
-import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
@@ -21,7 +19,7 @@ import { MAX_SESSIONS_PER_GRANT, MAX_SESSIONS_PER_USER } from "./limits.ts";
 import { RefreshGrace } from "./refresh-grace.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 import { hashToken, isHashOf } from "./token-hash.ts";
-import type { Grant, Principal, ProofMethod, User } from "./types.ts";
+import type { Grant, Principal, ProofMethod, RequestedAudit, RequestedWrite, User } from "./types.ts";
 import { SCOPES } from "./types.ts";
 
 export interface Tokens {
@@ -105,7 +103,7 @@ export class Sessions {
       lastUsedAt: now,
       expiresAt: now + refreshTtlMs,
     };
-    const write: AccountWrite = { kind: "insert", table: "sessions", row };
+    const write: RequestedWrite = { kind: "insert", table: "sessions", row };
     // In memory before it is durable, so that whatever ends all of the user's sessions during the write ends this one too.
     const session = accounts.addSession(row);
     if (session === null) throw new ApiError(ErrorKind.unauthenticated, "the grant was revoked");
@@ -230,10 +228,10 @@ export class Sessions {
       this.options.accounts.endSession(session);
       this.grace.forget(session);
     }
-    const writes = live.map(({ id }): AccountWrite => {
+    const writes = live.map(({ id }): RequestedWrite => {
       return { kind: "update", table: "sessions", id, set: { endedAt: context.now, endReason: reason } };
     });
-    const audits = live.map(({ id, user }, write): AuditEntry => {
+    const audits = live.map(({ id, user }, write): RequestedAudit => {
       const change = { action: "session.end", userId: user.id, subject: id, details: { reason }, write };
       return audit(context, actor, change);
     });
@@ -248,13 +246,13 @@ export class Sessions {
   }
 
   /** The user proved a second factor in this session: from now on it counts as opened with one. */
-  prove({ row }: Session, by: ProofMethod): AccountWrite {
+  prove({ row }: Session, by: ProofMethod): RequestedWrite {
     row.amr = amrOf(row.method, by);
     return { kind: "update", table: "sessions", id: row.id, set: { amr: row.amr } };
   }
 
   /** The user has no second factor any more: no session counts as opened with one. */
-  unprove({ id: userId }: User): AccountWrite[] {
+  unprove({ id: userId }: User): RequestedWrite[] {
     const proven = this.options.accounts.sessions.of(userId).filter(({ hasSecondFactor }) => hasSecondFactor);
     return proven.map(({ row }) => {
       row.amr = amrOf(row.method, null);

@@ -7,8 +7,6 @@
  */
 import { randomBytes, randomInt } from "node:crypto";
 import type { EmailTokenRow } from "../../engine/projection/load/accounts.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
-import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import { ApiError, badRequest, ErrorKind, refusedAs } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
@@ -26,7 +24,7 @@ import type { FactorProof } from "./second-factors.ts";
 import type { Sessions, Tokens } from "./sessions.ts";
 import type { SocialIdentity } from "./social-sign-in.ts";
 import { hashToken } from "./token-hash.ts";
-import type { Grant, Principal, User } from "./types.ts";
+import type { Grant, Principal, RequestedAudit, RequestedWrite, User } from "./types.ts";
 import type { UnverifiedAccounts } from "./unverified-accounts.ts";
 import { changeUser } from "./users.ts";
 
@@ -95,7 +93,7 @@ export class SignInService {
     context: RequestContext,
   ): Promise<User> {
     const rest = { role: "user", kycTier: 0, passwordHash, emailVerifiedAt, phoneVerifiedAt: null, at: context.now };
-    const write: AccountWrite = { kind: "createUser", email, ...rest };
+    const write: RequestedWrite = { kind: "createUser", email, ...rest };
     const change = { action: "user.create", userId: "subject" } as const;
     const [made] = await this.options.writer.write([write], [audit(context, "visitor", change)]);
     if (made?.created !== true) throw emailTaken();
@@ -201,9 +199,9 @@ export class SignInService {
   async signInBy(provider: string, identity: SocialIdentity, context: RequestContext): Promise<SignedIn | Challenge> {
     const { accounts } = this.options;
     const { issuer, subject } = identity;
-    const known = accounts.userByIdentity(issuer, subject);
-    const user = known ?? (await this.userForIdentity(identity, context));
-    if (known === undefined) {
+    const user = accounts.userByIdentity(issuer, subject) ?? (await this.userForIdentity(identity, context));
+    // Another sign-in may have linked it meanwhile.
+    if (accounts.userByIdentity(issuer, subject) === undefined) {
       const row = { userId: user.id, issuer, subject, createdAt: context.now };
       const change = { action: "user.link_identity", userId: user.id, subject: user.id, details: { provider } };
       accounts.addIdentity({ userId: user.id, issuer, subject });
@@ -244,9 +242,9 @@ export class SignInService {
     const own = accounts.sessions.of(user.id).filter(({ grant }) => grant === null || ends !== "sessions");
     const ending = new Set(own.filter((session) => session !== keep));
     const set = { revokedAt: context.now };
-    const writes: AccountWrite[] = [];
-    const audits: AuditEntry[] = [];
-    const end = (write: AccountWrite & { kind: "update" }, action: string): void => {
+    const writes: RequestedWrite[] = [];
+    const audits: RequestedAudit[] = [];
+    const end = (write: RequestedWrite & { kind: "update" }, action: string): void => {
       const change = { action, userId: user.id, subject: write.id, write: writes.length };
       audits.push(audit(context, `user ${user.id}`, change));
       writes.push(write);
@@ -342,11 +340,11 @@ export class SignInService {
   }
 
   /** Invalidates the user's mailed links: those for one purpose, or all. */
-  private invalidateLinks(user: User, now: number, purpose: LinkPurpose | null = null): AccountWrite[] {
+  private invalidateLinks(user: User, now: number, purpose: LinkPurpose | null = null): RequestedWrite[] {
     const { accounts } = this.options;
     const links = accounts.emailTokens.of(user.id).filter((row) => purpose === null || row.purpose === purpose);
     for (const row of links) accounts.removeEmailToken(row);
-    return links.map((row): AccountWrite => {
+    return links.map((row): RequestedWrite => {
       return { kind: "update", table: "email_tokens", id: row.id, set: { usedAt: now } };
     });
   }
@@ -392,7 +390,7 @@ export class SignInService {
     setTimeout(run, randomInt(HIDDEN_WORK_MS.min, HIDDEN_WORK_MS.max));
   }
 
-  private async save(writes: AccountWrite[], context: RequestContext, actor: string, change: Change): Promise<void> {
+  private async save(writes: RequestedWrite[], context: RequestContext, actor: string, change: Change): Promise<void> {
     await this.options.writer.write(writes, [audit(context, actor, change)]);
   }
 }

@@ -1,6 +1,13 @@
 /** Users, their credentials and second factors: shapes that every room may name. */
 import type { OAuthClientRow, OAuthGrantRow, UserRow } from "../../engine/projection/load/accounts.ts";
-import type { AccountWrite, WriteResult } from "../../engine/projection/writes/account-write.ts";
+import type {
+  AccountWrite,
+  PlainTable,
+  RowOf,
+  UpdateRow,
+  WriteOf,
+} from "../../engine/projection/writes/account-write.ts";
+import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import type { ClientAddress } from "../http/client-address.ts";
 
 export const SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"] as const;
@@ -90,8 +97,101 @@ export type FactorKind = (typeof FACTOR_KINDS)[number];
 export const PROOF_METHODS = [...FACTOR_KINDS, "recovery_code"] as const;
 export type ProofMethod = (typeof PROOF_METHODS)[number];
 
+type RequestedInsert = {
+  [T in PlainTable]: { kind: "insert"; table: T; row: RowOf<T> & { id?: number } };
+}[PlainTable];
+/** Writes whose row ids the admission assigns. */
+type UnnumberedWrite =
+  | Omit<WriteOf<"createUser">, "id">
+  | Omit<WriteOf<"createToken">, "id">
+  | Omit<WriteOf<"createEvent">, "id">
+  | Omit<WriteOf<"createMarket">, "id" | "firstOutcomeId">
+  | Omit<WriteOf<"settleMarket">, "holders">;
+
+/** An account write as its caller requests it, before the admission (write-admission.ts). */
+export type RequestedWrite =
+  | RequestedInsert
+  | UpdateRow
+  | UnnumberedWrite
+  | Exclude<AccountWrite, { kind: "insert" | "update" | UnnumberedWrite["kind"] }>;
+
+/** One kind of requested write. */
+export type RequestedOf<Kind extends RequestedWrite["kind"]> = Extract<RequestedWrite, { kind: Kind }>;
+
+/** An audit log entry as its caller requests it. */
+export interface RequestedAudit extends Omit<AuditEntry, "userId" | "subject"> {
+  /** The user whose money or access changed; "subject" if that is the user that the write creates. */
+  readonly userId: number | "subject" | null;
+  /** The index of the request's write that the line describes. A write that changes nothing leaves no line. */
+  readonly write: number;
+  /** The id of the changed row; null stands for the write's own row. */
+  readonly subject: number | null;
+}
+
+/** Holders' positions as parallel columns, ordered by user and outcome. */
+export interface Holders {
+  readonly users: Int32Array;
+  readonly outcomes: Int32Array;
+}
+
+/** `id` is the new row's; `created` is false if the row existed already and nothing changed. */
+export interface WriteResult {
+  id: number;
+  readonly created: boolean;
+  /** Markets only: the id of the first outcome; the others follow consecutively. */
+  readonly firstOutcomeId?: number;
+  /** Settlements only: the positions paid. */
+  readonly settled?: Holders;
+}
+
+/** A deposit, or a payment of the house, on record. */
+export interface RecordedPayment {
+  readonly id: number;
+  readonly userId: number;
+  /** micro-USDC, negative where it left the house. */
+  readonly amount: number;
+}
+
+/** Reads what only the tables know. Each read shows everything that was committed before it. */
+export interface WriteLookups {
+  /** The deposit, or payment of the house, with this reference. */
+  payment(reference: string): Promise<RecordedPayment | null>;
+  /** True if a withdrawal was paid with this reference. */
+  isWithdrawalReference(reference: string): Promise<boolean>;
+  /** The positions with shares of `count` outcomes from `first` on. */
+  holders(first: number, count: number): Promise<Holders>;
+}
+
+/** What the lookups found about a write. */
+export interface Facts {
+  readonly payment: RecordedPayment | null;
+  readonly isReferenceTaken: boolean;
+  readonly holders: Holders | null;
+}
+
+/** A write that nothing can refuse any more, with its result. */
+export interface AdmittedWrite {
+  /** Null: its row exists already, so that there is nothing to write. */
+  readonly write: AccountWrite | null;
+  /** A payment's id is set once its entry has a number. */
+  readonly result: WriteResult;
+}
+
+/** Writes of markets and events. */
+export type MarketWrite = RequestedOf<
+  "createEvent" | "createMarket" | "openMarket" | "refuseMarket" | "describeMarket" | "settleMarket"
+>;
+
+/** Admits writes of markets and events, which the accounts room does not own. */
+export interface MarketAdmission {
+  /** Null where memory suffices. */
+  lookUp(write: MarketWrite): Promise<Facts> | null;
+  /** @throws ApiError 40900 at the maximum number of markets */
+  admit(write: MarketWrite, facts: Facts): AdmittedWrite;
+}
+
 /** Applies committed account writes to memory that the accounts room does not own: balances, markets and events. */
 export interface WriteProjection {
-  /** Resolves once the write is applied; undefined when it already is. */
+  /** Resolves once the write is applied; undefined when it already is. @param result names the positions of a settlement */
   apply(write: AccountWrite, result: WriteResult): Promise<void> | undefined;
 }

@@ -2,16 +2,15 @@
 
 import { makerRebateBps, tradingFeeBps } from "../../engine/money.ts";
 import { TERM_NAMES, type UserTerms } from "../../engine/projection/user-terms.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { badRequest } from "../errors.ts";
-import type { User } from "./types.ts";
+import type { RequestedWrite, User } from "./types.ts";
 
 type Changes = Partial<
   Pick<User, "passwordHash" | "emailVerifiedAt" | "phone" | "phoneVerifiedAt" | "kycTier" | "suspendedAt" | "role">
 >;
 
 /** Verifying both email and phone reaches tier 1: section "Account KYC tiers" of the specification. */
-export function changeUser(user: User, changes: Changes): AccountWrite {
+export function changeUser(user: User, changes: Changes): RequestedWrite {
   Object.assign(user, changes);
   const reached = user.kycTier === 0 && user.emailVerifiedAt !== null && user.phoneVerifiedAt !== null;
   if (reached) user.kycTier = 1;
@@ -46,7 +45,7 @@ export function checkRates(terms: Pick<UserTerms, "tradingFee" | "makerRebate" |
  * Writes all terms, so that two concurrent requests for different terms both take effect.
  * @throws ApiError 40000 if a rebate would exceed the fee; nothing changes then
  */
-export function changeTerms(user: User, changes: Partial<UserTerms>): AccountWrite {
+export function changeTerms(user: User, changes: Partial<UserTerms>): RequestedWrite {
   checkRates({ ...user, ...changes });
   Object.assign(user, changes);
   const terms = Object.fromEntries(TERM_NAMES.map((name) => [name, user[name]])) as unknown as UserTerms;

@@ -6,16 +6,19 @@
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import { KEEP_ENDED_SESSIONS_MS } from "../accounts/limits.ts";
 import type { UnverifiedAccounts } from "../accounts/unverified-accounts.ts";
+import type { History } from "../queries/history.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
 export class OverdueDeletion {
   private readonly unverified: UnverifiedAccounts;
   private readonly writer: AccountWriter;
+  private readonly history: History;
   private readonly lifecycle: Lifecycle;
 
-  constructor(unverified: UnverifiedAccounts, writer: AccountWriter, lifecycle: Lifecycle) {
+  constructor(unverified: UnverifiedAccounts, writer: AccountWriter, history: History, lifecycle: Lifecycle) {
     this.unverified = unverified;
     this.writer = writer;
+    this.history = history;
     this.lifecycle = lifecycle;
   }
 
@@ -36,12 +39,21 @@ export class OverdueDeletion {
   }
 
   private deleteRows(): void {
-    const at = Date.now();
-    this.writer.write([{ kind: "sweep", endedBefore: at - KEEP_ENDED_SESSIONS_MS, at }]).then(
-      ([swept]) => {
-        if (swept?.created === true && this.lifecycle.phase === "ready") this.deleteRows();
+    this.sweep().then(
+      (deleted) => {
+        if (deleted && this.lifecycle.phase === "ready") this.deleteRows();
       },
+      // The journal has failed, or too many reads wait: the next timer tries again.
       () => {},
     );
+  }
+
+  /** Deletes a slice of obsolete rows; resolves with false if there are none. */
+  private async sweep(): Promise<boolean> {
+    const at = Date.now();
+    const endedBefore = at - KEEP_ENDED_SESSIONS_MS;
+    if (!(await this.history.hasObsoleteRows({ endedBefore, at }))) return false;
+    await this.writer.write([{ kind: "sweep", endedBefore, at }]);
+    return true;
   }
 }

@@ -6,8 +6,6 @@ import { readFileSync } from "node:fs";
 import Type, { type Static } from "typebox";
 import { MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES, SEED_REFERENCE } from "../../engine/limits.ts";
 import { DEFAULT_TERMS, type UserTerms } from "../../engine/projection/user-terms.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
-import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
@@ -15,7 +13,7 @@ import { TOKEN_SHOWN_LENGTH } from "../accounts/credentials.ts";
 import type { Passwords } from "../accounts/passwords.ts";
 import { TermsChange, termsIn, termsView } from "../accounts/terms.ts";
 import { hashToken } from "../accounts/token-hash.ts";
-import { SCOPES } from "../accounts/types.ts";
+import { type RequestedAudit, type RequestedWrite, SCOPES } from "../accounts/types.ts";
 import { changeTerms, checkRates } from "../accounts/users.ts";
 import { ApiError, badRequest, ConfigError } from "../errors.ts";
 import { MAX_EMAIL_LENGTH } from "../http/limits.ts";
@@ -98,14 +96,14 @@ function checkSeededRates(terms: TermsChange, index: number): void {
 /** What a seed needs of the exchange. A promise resolves once its write is durable. */
 export interface SeedTarget {
   /** Applies writes in their order; resolves with their ids. */
-  write(writes: readonly AccountWrite[], audits: readonly AuditEntry[]): Promise<WriteResult[]>;
+  write(writes: readonly RequestedWrite[], audits: readonly RequestedAudit[]): Promise<WriteResult[]>;
   hasUser(email: string): boolean;
   /** Whether a seed created the user. */
   isSeeded(userId: number): boolean;
   /** Whether the seed of an earlier start set the user's terms: an operator may have changed them since. */
   hasSeededTerms(userId: number): boolean;
   /** Changes the terms in memory; returns the write that makes them durable. */
-  setTerms(userId: number, terms: Partial<UserTerms>): AccountWrite;
+  setTerms(userId: number, terms: Partial<UserTerms>): RequestedWrite;
   /** Marks the user as created by a seed. */
   noteSeeded(userId: number): void;
   hashPassword(password: string): Promise<string>;
@@ -141,7 +139,7 @@ export async function applySeed(seed: Seed, target: SeedTarget, now: number): Pr
 /** Creates the events; resolves with their ids by slug. */
 async function createEvents(seed: Seed, target: SeedTarget, now: number): Promise<ReadonlyMap<string, number>> {
   const events = seed.events ?? [];
-  const writes = events.map(({ slug, title, category = null }): AccountWrite => {
+  const writes = events.map(({ slug, title, category = null }): RequestedWrite => {
     return { kind: "createEvent", slug, title, category, closesAt: null, at: now };
   });
   const results = await inChunks(target, writes, now);
@@ -156,7 +154,7 @@ async function createMarkets(
 ): Promise<void> {
   await inChunks(
     target,
-    (seed.markets ?? []).map((market): AccountWrite => {
+    (seed.markets ?? []).map((market): RequestedWrite => {
       const { slug, question, outcomes, description = null, category = null, closes_at = null, event_slug } = market;
       const eventId = event_slug == null ? null : eventIds.get(event_slug);
       if (eventId === undefined) throw new ConfigError(`SEED_FILE: market ${slug}: no event "${event_slug}"`);
@@ -170,7 +168,7 @@ async function createMarkets(
 /** Creates the users; resolves with each and its result, also where an account with the email exists. */
 async function createUsers(seed: Seed, target: SeedTarget, now: number): Promise<[SeededUser, WriteResult][]> {
   const users = seed.users ?? [];
-  const writes: AccountWrite[] = [];
+  const writes: RequestedWrite[] = [];
   for (const { email, password, role = "user", kyc_tier = 0 } of users) {
     const name = email.toLowerCase();
     const isKnown = password === undefined || target.hasUser(name);
@@ -185,8 +183,8 @@ async function createUsers(seed: Seed, target: SeedTarget, now: number): Promise
 }
 
 /** Deposits, terms and tokens of the users. */
-function userWrites(users: readonly [SeededUser, WriteResult][], target: SeedTarget, now: number): AccountWrite[] {
-  const writes: AccountWrite[] = [];
+function userWrites(users: readonly [SeededUser, WriteResult][], target: SeedTarget, now: number): RequestedWrite[] {
+  const writes: RequestedWrite[] = [];
   const withTerms = new Set<number>();
   for (const [user, { id: userId, created }] of users) {
     // Someone who registered with the email has an account of their own: the seed doesn't touch it.
@@ -215,7 +213,7 @@ function zip<A, B>(items: readonly A[], results: readonly B[]): [A, B][] {
   return items.map((item, i) => [item, results[i] as B]);
 }
 
-async function inChunks(target: SeedTarget, writes: readonly AccountWrite[], now: number): Promise<WriteResult[]> {
+async function inChunks(target: SeedTarget, writes: readonly RequestedWrite[], now: number): Promise<WriteResult[]> {
   const results: WriteResult[] = [];
   try {
     for (let i = 0; i < writes.length; i += CHUNK) {
@@ -230,7 +228,7 @@ async function inChunks(target: SeedTarget, writes: readonly AccountWrite[], now
   return results;
 }
 
-const AUDITED: Partial<Record<AccountWrite["kind"], string>> = {
+const AUDITED: Partial<Record<RequestedWrite["kind"], string>> = {
   createUser: "user.create",
   createToken: "pat.create",
   deposit: "wallet.deposit",
@@ -238,7 +236,7 @@ const AUDITED: Partial<Record<AccountWrite["kind"], string>> = {
 };
 
 /** The audit lines of a seed's write: of money and access only. */
-function auditOf(write: AccountWrite, at: number): AuditEntry[] {
+function auditOf(write: RequestedWrite, at: number): RequestedAudit[] {
   const action = AUDITED[write.kind];
   if (action === undefined) return [];
   const userId = "userId" in write ? write.userId : "subject";

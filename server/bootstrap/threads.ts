@@ -132,7 +132,7 @@ export function watchThreads({ workers }: Threads, lifecycle: Lifecycle, fail: F
 /** Each thread's waiting work and progress. An engine's thread that also runs the journal is watched in both roles. */
 export function threadProgress({ links, totals }: Threads, writer: AccountWriter): Watched[] {
   const watched: Watched[] = [
-    { name: "journal", waiting: () => writer.pendingCount, position: () => totals.read().sequence },
+    { name: "journal", waiting: () => writer.postedCount, position: () => totals.read().sequence },
   ];
   for (const [i, { commands, events }] of links.entries()) {
     const name = `engine ${i + 1}`;

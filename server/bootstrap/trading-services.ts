@@ -27,6 +27,7 @@ import { TradingWriteProjection } from "../trading/write-projection.ts";
 import { Counters } from "../util/counters.ts";
 import { TimeSlicer } from "../util/time-slicer.ts";
 import { Timeline } from "../util/timeline.ts";
+import { createAdmission } from "./admission.ts";
 import type { ExchangeDatabase } from "./database.ts";
 import type { LoadedExchange } from "./recovery.ts";
 import type { Threads } from "./threads.ts";
@@ -64,7 +65,9 @@ export function createTradingServices(options: TradingOptions) {
       writer.write(orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: isSet ? 1 : 0 } }))),
     usualMergeFeeBps: config.mergeFeeBps,
   });
+  const { db } = database;
   const writer = new AccountWriter({
+    admission: createAdmission({ db, accounts, ledger, registry, lookups: history }),
     mailbox: new PortMailbox(threads.port, threads.posted, threads.journalWaker),
     trading: new TradingWriteProjection(exchange),
     accounts,
@@ -78,7 +81,7 @@ export function createTradingServices(options: TradingOptions) {
         entry.cancelAll(userId, { placedBefore }, now, { data: () => data(), error }, Reason.cancelAfter);
       }),
   });
-  for (const [userId, firesAt] of loadCancelTimers(database.db)) cancelTimers.restore(userId, firesAt);
+  for (const [userId, firesAt] of loadCancelTimers(db)) cancelTimers.restore(userId, firesAt);
   const idempotency = new Idempotency(history);
   const catalog = new MarketCatalog(registry, writer);
   const services = { exchange, entry, cancelTimers, history, lists, feed, catalog, idempotency, writer };

@@ -3,7 +3,6 @@
  * runs them; each leaves an audit line.
  */
 import { randomBytes } from "node:crypto";
-import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { audit, type Change, type RequestContext } from "../accounts/audit.ts";
@@ -13,7 +12,7 @@ import { EmailOnly } from "../accounts/schemas.ts";
 import type { SecondFactorSettings } from "../accounts/second-factor-settings.ts";
 import type { SecondFactors } from "../accounts/second-factors.ts";
 import type { SigningKeys } from "../accounts/signing-keys.ts";
-import type { User } from "../accounts/types.ts";
+import type { RequestedAudit, User } from "../accounts/types.ts";
 import { changeUser } from "../accounts/users.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { compileSchema } from "../http/validate.ts";
@@ -38,7 +37,7 @@ const PASSWORD_BYTES = 16;
 /** The commands by name. */
 export function createServerCommands(options: ServerCommandOptions): ReadonlyMap<string, Command> {
   const { accounts, passwords, keys, factors, factorSettings, writer } = options;
-  const auditLine = (context: RequestContext, change: Change): AuditEntry =>
+  const auditLine = (context: RequestContext, change: Change): RequestedAudit =>
     audit(context, operatorOf({ principal: null }).actor, change);
   const setRole = async (email: string, role: "user" | "operator", context: RequestContext): Promise<object> => {
     const user = accounts.userByEmail(email);

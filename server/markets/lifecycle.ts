@@ -8,8 +8,6 @@ import type { Ledger } from "../../engine/ledger.ts";
 import { FULL_PRICE_BPS } from "../../engine/limits.ts";
 import { equalPart } from "../../engine/money.ts";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
-import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
@@ -18,7 +16,7 @@ import { audit, type RequestContext } from "../accounts/audit.ts";
 import { proposalDecidedMail } from "../accounts/mail-templates.ts";
 import type { Notifier } from "../accounts/notifier.ts";
 import type { Operator } from "../accounts/operator.ts";
-import type { User } from "../accounts/types.ts";
+import type { RequestedAudit, RequestedWrite, User } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import type { Answer } from "../trading/types.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
@@ -126,11 +124,11 @@ export class MarketLifecycle {
     return proposer;
   }
 
-  private async approve({ id: marketId }: Market, note: string | null, entry: AuditEntry): Promise<void> {
+  private async approve({ id: marketId }: Market, note: string | null, entry: RequestedAudit): Promise<void> {
     await this.writer.write([{ kind: "openMarket", marketId, note, at: entry.at }], [entry]);
   }
 
-  private async refuse({ id: marketId }: Market, note: string | null, entry: AuditEntry): Promise<void> {
+  private async refuse({ id: marketId }: Market, note: string | null, entry: RequestedAudit): Promise<void> {
     await this.writer.write([{ kind: "refuseMarket", marketId, note, at: entry.at }], [entry]);
   }
 
@@ -188,7 +186,7 @@ export class MarketLifecycle {
   }
 
   /** Sends the step to the engine, behind all earlier commands of the market. */
-  private execute(market: Market, step: Step, entry: AuditEntry): Promise<void> {
+  private execute(market: Market, step: Step, entry: RequestedAudit): Promise<void> {
     const { exchange, writer } = this;
     if (exchange.refusal !== null) throw exchange.refusal;
     // Sent before the command, so that the entry is durable no later than its step.
@@ -260,7 +258,7 @@ export class MarketLifecycle {
     this.checkImpartial(market, operator);
     const details = { status: MARKET_STATUSES[status], payouts, note };
     const request = { rule: "resolutions", action: SETTLEMENT, subject: market.id, details, userId: null } as const;
-    const pay = async (ending: readonly AccountWrite[], first: ApprovalRow | null): Promise<void> => {
+    const pay = async (ending: readonly RequestedWrite[], first: ApprovalRow | null): Promise<void> => {
       const action = status === MarketStatus.resolved ? "market.resolve" : "market.void";
       const entry = auditEntryOf(market, action, withFirstApproval({ payouts, note }, first), operator.actor, context);
       const write = { kind: "settleMarket", marketId: market.id, status, payouts, note, at: context.now } as const;
@@ -305,7 +303,7 @@ function auditEntryOf(
   details: object,
   actor: string,
   context: RequestContext,
-): AuditEntry {
+): RequestedAudit {
   return audit(context, actor, { action, userId: null, subject: market.id, details });
 }
 

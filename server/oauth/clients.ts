@@ -1,12 +1,11 @@
 /** OAuth clients: third parties' registrations, created and removed by the developer's account. */
 import { randomBytes } from "node:crypto";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import { clientRemoval } from "../accounts/oauth-client-removal.ts";
 import { hashToken } from "../accounts/token-hash.ts";
-import type { OAuthClient, Principal } from "../accounts/types.ts";
+import type { OAuthClient, Principal, RequestedWrite } from "../accounts/types.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { InFlightCounter } from "../util/in-flight-counter.ts";
 import type { OAuthGrants } from "./grants.ts";
@@ -59,7 +58,7 @@ export class OAuthClients {
       createdAt: context.now,
     };
     const change = { action: "client.create", userId, details: { client: row.clientId, name: row.name } };
-    const write: AccountWrite = { kind: "insert", table: "oauth_clients", row };
+    const write: RequestedWrite = { kind: "insert", table: "oauth_clients", row };
     const id = await this.creating.during(userId, () => {
       return writer.insert(write, [audit(context, actorOf(principal), change)]);
     });

@@ -1,11 +1,10 @@
 /** Grants: what users allow OAuth clients to do. A user has at most one grant per client, with the scopes of all consents. */
 
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import type { Sessions } from "../accounts/sessions.ts";
-import { type Grant, type OAuthClient, type Principal, SCOPES } from "../accounts/types.ts";
+import { type Grant, type OAuthClient, type Principal, type RequestedWrite, SCOPES } from "../accounts/types.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { InFlightCounter } from "../util/in-flight-counter.ts";
 import { MAX_GRANTS_PER_USER } from "./limits.ts";
@@ -52,7 +51,7 @@ export class OAuthGrants {
     grant.row.scopes = all.join(" ");
     const { id, userId } = grant.row;
     const change = { action: "grant.extend", userId, subject: id, details: { scopes: all } };
-    const write: AccountWrite = { kind: "update", table: "oauth_grants", id, set: { scopes: grant.row.scopes } };
+    const write: RequestedWrite = { kind: "update", table: "oauth_grants", id, set: { scopes: grant.row.scopes } };
     await this.writer.write([write], [audit(context, actorOf(principal), change)]);
     return grant;
   }
@@ -70,7 +69,7 @@ export class OAuthGrants {
     }
     const row = { userId, clientId: client.row.id, scopes: scopes.join(" "), createdAt: context.now };
     const change = { action: "grant.create", userId, details: { client: client.row.clientId, scopes: row.scopes } };
-    const write: AccountWrite = { kind: "insert", table: "oauth_grants", row };
+    const write: RequestedWrite = { kind: "insert", table: "oauth_grants", row };
     const id = await this.creatingByUser.during(userId, () => {
       return writer.insert(write, [audit(context, actorOf(principal), change)]);
     });
@@ -98,7 +97,7 @@ export class OAuthGrants {
     const ended = sessions.end(accounts.sessionsOfGrant(grant), "grant_revoked", actor, context);
     accounts.removeGrant(grant);
     const change = { action: "grant.revoke", userId, subject: id };
-    const write: AccountWrite = { kind: "update", table: "oauth_grants", id, set: { revokedAt: context.now } };
+    const write: RequestedWrite = { kind: "update", table: "oauth_grants", id, set: { revokedAt: context.now } };
     await Promise.all([ended, writer.write([write], [audit(context, actor, change)])]);
   }
 }

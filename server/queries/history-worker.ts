@@ -5,8 +5,10 @@
 import { fsyncSync } from "node:fs";
 import { workerData } from "node:worker_threads";
 import { openDatabase, openReadOnly } from "../../engine/projection/database.ts";
+import { prepareObsoleteRows } from "../../engine/projection/writes/sweep.ts";
 import { prepareCandles } from "./candle-reader.ts";
 import { prepareFills } from "./fill-reader.ts";
+import { prepareHolders } from "./holder-reader.ts";
 import { prepareKeyLookup } from "./idempotency-reader.ts";
 import { prepareOperatorReads } from "./operator-reader.ts";
 import { prepareOrders } from "./order-reader.ts";
@@ -40,12 +42,15 @@ const transactionReader = prepareTransactions(db, fillReader);
 export const transactions = snapshot(transactionReader.transactions);
 export const transactionLines = snapshot(transactionReader.transactionLines);
 
-const payments = preparePayments(db);
-export const deposits = snapshot(payments.deposits);
-export const payment = snapshot(payments.payment);
-export const withdrawals = snapshot(payments.withdrawals);
-export const withdrawal = snapshot(payments.withdrawal);
-export const settlements = snapshot(payments.settlements);
+const paymentReader = preparePayments(db);
+export const deposits = snapshot(paymentReader.deposits);
+export const payments = snapshot(paymentReader.payments);
+export const withdrawals = snapshot(paymentReader.withdrawals);
+export const withdrawal = snapshot(paymentReader.withdrawal);
+export const settlements = snapshot(paymentReader.settlements);
+export const isWithdrawalReference = snapshot(paymentReader.isWithdrawalReference);
+export const holders = snapshot(prepareHolders(db));
+export const hasObsoleteRows = snapshot(prepareObsoleteRows(db));
 
 const operatorReads = prepareOperatorReads(db);
 export const applications = snapshot(operatorReads.applications);

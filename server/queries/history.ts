@@ -3,14 +3,16 @@
  * Readers take turns (fair-reads.ts): users, addresses of public requests, operators, and the exchange itself.
  */
 import { openSync } from "node:fs";
+import type { SweepTimes } from "../../engine/projection/writes/sweep.ts";
+import type { Holders } from "../accounts/types.ts";
 import { overloaded, STOPPING } from "../errors.ts";
 import type { HistoryPage, Listing } from "../http/paging.ts";
 import type { EndedOrder } from "../trading/types.ts";
 import { ThreadPool } from "../util/thread-pool.ts";
+import { BatchedLookups } from "./batched-lookups.ts";
 import type { CandlesOptions } from "./candle-reader.ts";
 import { FairReads } from "./fair-reads.ts";
 import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
-import { OrderLookups } from "./order-lookups.ts";
 import type { DepositsOptions, Payment, SettlementsOptions, Withdrawal, WithdrawalsOptions } from "./payment-reader.ts";
 import type { Trail } from "./trail-reader.ts";
 import type { TextSlice, TransactionsOptions } from "./transaction-reader.ts";
@@ -43,6 +45,7 @@ const THREADS = 2;
 const OPERATORS = "operators";
 const EXCHANGE = "exchange";
 const LOOKUPS = "lookups";
+const PAYMENTS = "payments";
 const SEARCHES = "searches";
 const userReader = (userId: number | null): string => (userId === null ? OPERATORS : `user ${userId}`);
 const publicReader = (address: string): string => `address ${address}`;
@@ -50,8 +53,11 @@ const publicReader = (address: string): string => `address ${address}`;
 export class History {
   private readonly pool: ThreadPool;
   private readonly fair = new FairReads(THREADS);
-  private readonly lookups = new OrderLookups<EndedOrder | null>((orderIds) =>
+  private readonly orderLookups = new BatchedLookups<number, EndedOrder | null>((orderIds) =>
     this.run(LOOKUPS, "endedOrders", { orderIds }),
+  );
+  private readonly paymentLookups = new BatchedLookups<string, Payment | null>((references) =>
+    this.run(PAYMENTS, "payments", { references }),
   );
   /** The database file, to sync it. Never closed: that would drop the locks that SQLite holds for this process. */
   private readonly file: number;
@@ -74,7 +80,7 @@ export class History {
 
   /** What a repeat of a placement has to know of the order. @param userId the user whose request it is */
   endedOrder(userId: number, orderId: number): Promise<EndedOrder | null> {
-    return this.lookups.find(userId, orderId);
+    return this.orderLookups.find(String(userId), orderId);
   }
 
   /** What is credited to a builder code; null where no order came with it. @param address of the client */
@@ -120,7 +126,7 @@ export class History {
 
   /** The deposit, or payment of the house, that has a reference. */
   payment(reference: string): Promise<Payment | null> {
-    return this.run(OPERATORS, "payment", { reference });
+    return this.paymentLookups.find(OPERATORS, reference);
   }
 
   /** A user's Idempotency-Key, among those since a moment, ms. */
@@ -134,6 +140,21 @@ export class History {
 
   withdrawal(id: number): Promise<Withdrawal | null> {
     return this.run(OPERATORS, "withdrawal", { id });
+  }
+
+  /** True if a withdrawal was paid with this reference. */
+  isWithdrawalReference(reference: string): Promise<boolean> {
+    return this.run(PAYMENTS, "isWithdrawalReference", { reference });
+  }
+
+  /** The positions with shares of `count` outcomes from `first` on, ordered by user and outcome. */
+  holders(first: number, count: number): Promise<Holders> {
+    return this.run(EXCHANGE, "holders", { first, count });
+  }
+
+  /** True if a sweep would delete rows. */
+  hasObsoleteRows(times: SweepTimes): Promise<boolean> {
+    return this.run(EXCHANGE, "hasObsoleteRows", times);
   }
 
   settlements(options: SettlementsOptions): Promise<HistoryPage> {

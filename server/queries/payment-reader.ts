@@ -38,10 +38,12 @@ export interface Withdrawal extends WithdrawalRow {
 
 export interface PaymentReader {
   deposits(options: DepositsOptions): HistoryPage<Payment>;
-  /** The deposit, or payment of the house, that has a reference. */
-  payment(options: { reference: string }): Payment | null;
+  /** For each reference, the deposit or payment of the house that has it. */
+  payments(options: { references: readonly string[] }): (Payment | null)[];
   withdrawals(options: WithdrawalsOptions): HistoryPage<Withdrawal>;
   withdrawal(options: { id: number }): Withdrawal | null;
+  /** True if a withdrawal was paid with this reference. */
+  isWithdrawalReference(options: { reference: string }): boolean;
   settlements(options: SettlementsOptions): HistoryPage;
 }
 
@@ -69,7 +71,7 @@ export function preparePayments(db: Database.Database): PaymentReader {
   return { ...prepareDeposits(db), ...prepareWithdrawals(db), settlements: prepareSettlements(db) };
 }
 
-function prepareDeposits(db: Database.Database): Pick<PaymentReader, "deposits" | "payment"> {
+function prepareDeposits(db: Database.Database): Pick<PaymentReader, "deposits" | "payments"> {
   const ofUser = db.prepare(
     `SELECT ${PAYMENT_COLUMNS} FROM entries INDEXED BY rare_entries
      WHERE ${RARE_ENTRIES} AND user_id = @userId AND type = 'deposit' AND id < @before ORDER BY id DESC LIMIT @limit`,
@@ -84,13 +86,15 @@ function prepareDeposits(db: Database.Database): Pick<PaymentReader, "deposits" 
       const read = userId === null ? all : ofUser;
       return byId(read.all({ ...(userId !== null && { userId }), before, limit: limit + 1 }), limit);
     },
-    payment({ reference }) {
-      return (byReference.get(reference) as Payment | undefined) ?? null;
+    payments({ references }) {
+      return references.map((reference) => (byReference.get(reference) as Payment | undefined) ?? null);
     },
   };
 }
 
-function prepareWithdrawals(db: Database.Database): Pick<PaymentReader, "withdrawals" | "withdrawal"> {
+function prepareWithdrawals(
+  db: Database.Database,
+): Pick<PaymentReader, "withdrawals" | "withdrawal" | "isWithdrawalReference"> {
   const withdrawals = (from: string): Database.Statement =>
     db.prepare(
       `SELECT ${WITHDRAWAL_COLUMNS} FROM withdrawals ${from} AND id < @before
@@ -99,12 +103,14 @@ function prepareWithdrawals(db: Database.Database): Pick<PaymentReader, "withdra
   const ofUser = withdrawals("INDEXED BY withdrawals_by_user WHERE user_id = @userId");
   const pending = withdrawals("INDEXED BY pending_withdrawals WHERE status = 'pending'");
   const all = withdrawals("WHERE TRUE");
+  const hasReference = db.prepare("SELECT EXISTS (SELECT 1 FROM withdrawals WHERE reference = ?)").pluck();
   const withId = db.prepare(`SELECT ${WITHDRAWAL_COLUMNS} FROM withdrawals WHERE id = ?`);
   return {
     withdrawals({ userId, status = null, before, limit }) {
       const read = userId !== null ? ofUser : status === "pending" ? pending : all;
       return byId(read.all({ ...(userId !== null && { userId }), status, before, limit: limit + 1 }), limit);
     },
+    isWithdrawalReference: ({ reference }) => hasReference.get(reference) === 1,
     withdrawal({ id }) {
       return (withId.get(id) as Withdrawal | undefined) ?? null;
     },

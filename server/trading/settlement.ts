@@ -1,9 +1,11 @@
 /**
  * Applies a committed settlement to the gateway's memory, some holders at a time so that the thread can do other work in
  * between: each holder receives its new balance and positions, then the market's subscribers its result. The journal has
- * paid everybody in one transaction before this starts.
+ * paid everybody in one transaction before this starts, so the ledger's totals change at once.
  */
 import type { Ledger } from "../../engine/ledger.ts";
+import { assert } from "../../engine/util/assert.ts";
+import type { Holders } from "../accounts/types.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import type { Market } from "../markets/types.ts";
 import type { TurnLoop } from "./turn-loop.ts";
@@ -26,10 +28,11 @@ export interface SettlementParts {
   readonly marketChanged: (market: Market) => void;
 }
 
-/** Holders' positions as parallel columns. */
-export interface Holders {
-  readonly users: Int32Array;
-  readonly outcomes: Int32Array;
+interface Progress {
+  /** The first holder that is not paid yet. */
+  next: number;
+  /** micro-USDC that the other holders get. */
+  unpaid: number;
 }
 
 export class Settlement {
@@ -47,31 +50,36 @@ export class Settlement {
     holders: Holders,
   ): Promise<void> {
     const { turn, ledger, registry, endBatch, marketChanged } = this.parts;
-    for (let next = 0; next < holders.users.length; ) {
-      next = this.settleSlice(market, resolution.payouts, holders, next);
+    const progress = { next: 0, unpaid: ledger.beginSettlement(market.id) };
+    while (progress.next < holders.users.length) {
+      this.settleSlice(market, resolution.payouts, holders, progress);
       endBatch();
       await turn.next();
     }
-    ledger.endSets(market.id);
+    assert(progress.unpaid === 0, "the holders get exactly the market's collateral");
     market.resolution = resolution;
     market.isSettling = false;
     registry.setStatus(market, status);
     marketChanged(market);
   }
 
-  /** Settles holders from `first` on. Returns the first one of the next slice. */
-  private settleSlice(market: Market, payouts: readonly number[], { users, outcomes }: Holders, first: number): number {
+  /** Pays some holders. */
+  private settleSlice(
+    market: Market,
+    payouts: readonly number[],
+    { users, outcomes }: Holders,
+    progress: Progress,
+  ): void {
     const { loop, ledger, updates } = this.parts;
     const until = loop.elapsed() + SLICE_MS;
-    let next = first;
-    while (next < users.length && updates.changedAccounts < MAX_ACCOUNTS_PER_SLICE) {
-      const user = users[next]!;
-      const outcome = outcomes[next]!;
-      ledger.settle(ledger.findPosition(user, outcome), payouts[outcome - market.firstOutcomeId]!);
+    while (progress.next < users.length && updates.changedAccounts < MAX_ACCOUNTS_PER_SLICE) {
+      const user = users[progress.next]!;
+      const outcome = outcomes[progress.next]!;
+      const position = ledger.findPosition(user, outcome);
+      progress.unpaid -= ledger.payHolder(position, payouts[outcome - market.firstOutcomeId]!);
       updates.accountChanged(user, outcome);
-      next++;
-      if (next % HOLDERS_PER_CLOCK_READ === 0 && loop.elapsed() > until) break;
+      progress.next++;
+      if (progress.next % HOLDERS_PER_CLOCK_READ === 0 && loop.elapsed() > until) break;
     }
-    return next;
   }
 }

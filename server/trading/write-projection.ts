@@ -4,9 +4,9 @@
  */
 import { MarketStatus } from "../../engine/constants.ts";
 import { UNDECIDED } from "../../engine/projection/load/markets.ts";
-import { type AccountWrite, HOUSE, type WriteResult } from "../../engine/projection/writes/account-write.ts";
+import { type AccountWrite, HOUSE } from "../../engine/projection/writes/account-write.ts";
 import { assert } from "../../engine/util/assert.ts";
-import type { WriteProjection } from "../accounts/types.ts";
+import type { WriteProjection, WriteResult } from "../accounts/types.ts";
 import type { Exchange } from "./exchange.ts";
 
 export class TradingWriteProjection implements WriteProjection {
@@ -21,19 +21,23 @@ export class TradingWriteProjection implements WriteProjection {
     const { registry } = exchange;
     switch (write.kind) {
       case "createUser":
-        exchange.ledger.restoreAccount(result.id, 0, 0, 0);
+        exchange.ledger.restoreAccount(write.id, 0, 0, 0);
         return;
       case "deposit":
-        if (write.userId !== HOUSE) exchange.cash.deposit(write.userId, write.amount);
+        if (write.userId === HOUSE) exchange.ledger.fundHouse(write.amount);
+        else exchange.cash.deposit(write.userId, write.amount);
+        return;
+      case "withdrawFromHouse":
+        exchange.ledger.fundHouse(-write.amount);
         return;
       case "payWithdrawal":
         exchange.cash.withdraw(write.userId, write.amount);
         return;
       case "createEvent":
-        registry.addEvent({ ...write, id: result.id, createdAt: write.at });
+        registry.addEvent({ ...write, createdAt: write.at });
         return;
       case "createMarket":
-        return this.createMarket(write, result);
+        return this.createMarket(write);
       case "openMarket":
         return this.openMarket(write);
       case "refuseMarket":
@@ -52,17 +56,14 @@ export class TradingWriteProjection implements WriteProjection {
     }
   }
 
-  private createMarket(
-    write: AccountWrite & { kind: "createMarket" },
-    { id, firstOutcomeId }: WriteResult,
-  ): Promise<void> | undefined {
-    assert(firstOutcomeId !== undefined, "a created market has outcomes");
+  private createMarket(write: AccountWrite & { kind: "createMarket" }): Promise<void> | undefined {
     const { exchange } = this;
+    const { id, firstOutcomeId } = write;
     const status = write.proposedBy === null ? MarketStatus.open : MarketStatus.proposed;
     const outcomes = write.outcomes.map((name, position) => {
       return { id: firstOutcomeId + position, marketId: id, position, name, lastPrice: null, volume: 0, payout: null };
     });
-    const made = { id, status, sets: 0, createdAt: write.at, firstOutcomeId, outcomes: outcomes.length };
+    const made = { status, sets: 0, createdAt: write.at, outcomes: outcomes.length };
     return exchange.markets.whenRoom(id, () => {
       exchange.markets.created(exchange.registry.add({ ...write, ...UNDECIDED, ...made }, outcomes));
     });

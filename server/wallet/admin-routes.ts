@@ -2,13 +2,14 @@
 
 import { SEED_REFERENCE } from "../../engine/limits.ts";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
-import { type AccountWrite, HOUSE } from "../../engine/projection/writes/account-write.ts";
+import { HOUSE } from "../../engine/projection/writes/account-write.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, approvalView, withFirstApproval } from "../accounts/approvals.ts";
 import { audit, contextOf } from "../accounts/audit.ts";
 import { noteOf, OPERATOR, operatorOf } from "../accounts/operator.ts";
 import { Approval } from "../accounts/schemas.ts";
+import type { RequestedWrite } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { Listing, pageJson } from "../http/paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "../http/route.ts";
@@ -54,8 +55,8 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
     const details = { amount, reference };
     const action = owner === null ? DEPOSIT_TO_HOUSE : DEPOSIT;
     const wish = { rule: "deposits", action, subject: userId, reference, details, userId: owner } as const;
-    const credit = async (ending: readonly AccountWrite[], first: ApprovalRow | null): Promise<Payment> => {
-      const write: AccountWrite = { kind: "deposit", userId, amount, reference, at: context.now };
+    const credit = async (ending: readonly RequestedWrite[], first: ApprovalRow | null): Promise<Payment> => {
+      const write: RequestedWrite = { kind: "deposit", userId, amount, reference, at: context.now };
       const change = { action, userId: owner, details: withFirstApproval(details, first) };
       const [result] = await writer.write([write, ...ending], [audit(context, operator.actor, change)]);
       assert(result !== undefined, "a write has a result");
@@ -180,8 +181,8 @@ function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdmin
       const wish = { action: WITHDRAW_FROM_HOUSE, subject: HOUSE, details, userId: null };
       const context = contextOf(request);
       const operator = operatorOf(request);
-      const pay = async (ending: readonly AccountWrite[], first: ApprovalRow | null): Promise<Payment> => {
-        const write: AccountWrite = { kind: "withdrawFromHouse", amount, reference, at: context.now };
+      const pay = async (ending: readonly RequestedWrite[], first: ApprovalRow | null): Promise<Payment> => {
+        const write: RequestedWrite = { kind: "withdrawFromHouse", amount, reference, at: context.now };
         const line = audit(context, operator.actor, {
           ...wish,
           subject: null,

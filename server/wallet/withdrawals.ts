@@ -5,7 +5,6 @@
 
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import type { ApprovalRow, WithdrawalRow } from "../../engine/projection/load/wallet.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, withFirstApproval } from "../accounts/approvals.ts";
@@ -13,7 +12,7 @@ import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import { withdrawalPaidMail, withdrawalRefusedMail, withdrawalRequestedMail } from "../accounts/mail-templates.ts";
 import type { Notifier } from "../accounts/notifier.ts";
 import { checkNotOwn, type Operator } from "../accounts/operator.ts";
-import type { Principal } from "../accounts/types.ts";
+import type { Principal, RequestedWrite } from "../accounts/types.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import type { History } from "../queries/history.ts";
 import type { Withdrawal } from "../queries/payment-reader.ts";
@@ -100,7 +99,7 @@ export class Withdrawals {
     exchange.cash.hold(userId, amount);
     this.count(userId, 1);
     const made = { userId, amount, address, status: "pending", createdAt: context.now };
-    const write: AccountWrite = { kind: "insert", table: "withdrawals", row: made };
+    const write: RequestedWrite = { kind: "insert", table: "withdrawals", row: made };
     const change = { action: "withdrawal.request", userId, details: { amount, address } };
     const line = audit(context, actorOf(principal), change);
     const id = await writer.insert(write, [line], kept).catch((error) => {
@@ -168,7 +167,7 @@ export class Withdrawals {
     const request = { rule: "withdrawals", action: PAY, subject: id, details, userId } as const;
     let decidedAt = context.now;
     const { approval } = await approvals.request(request, operator, context, async (ending, first) => {
-      const write: AccountWrite = { kind: "payWithdrawal", id, userId, amount, ...payout, at: decidedAt };
+      const write: RequestedWrite = { kind: "payWithdrawal", id, userId, amount, ...payout, at: decidedAt };
       const change = { action: PAY, userId, subject: id, details: withFirstApproval(details, first) };
       await writer.write([write, ...ending], [audit(context, operator.actor, change)]);
       decidedAt = write.at;
@@ -190,7 +189,7 @@ export class Withdrawals {
     const { exchange, approvals, writer } = this.options;
     const { id, userId, amount } = found;
     const decidedAt = context.now;
-    const write: AccountWrite = { kind: "update", table: "withdrawals", id, set: { status, note, decidedAt } };
+    const write: RequestedWrite = { kind: "update", table: "withdrawals", id, set: { status, note, decidedAt } };
     const action = `withdrawal.${status === "canceled" ? "cancel" : "refuse"}`;
     const line = audit(context, actor, { action, userId, subject: id, details: { amount, note } });
     await writer.write([write, ...approvals.endingWrites(PAY, id, decidedAt)], [line]);

@@ -14,7 +14,11 @@ import { createMicroClock, readClockEpoch } from "../../engine/util/micro-clock.
 import { AccountWriter, PortMailbox } from "../../server/accounts/account-writer.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
 import { Approvals } from "../../server/accounts/approvals.ts";
+import { RowIds } from "../../server/accounts/row-ids.ts";
+import type { WriteLookups } from "../../server/accounts/types.ts";
+import { WriteAdmission, type WriteAdmissionOptions } from "../../server/accounts/write-admission.ts";
 import { MarketLifecycle, type MarketLifecycleOptions } from "../../server/markets/lifecycle.ts";
+import { MarketWriteAdmission } from "../../server/markets/market-admission.ts";
 import { MarketRegistry } from "../../server/markets/registry.ts";
 import { ClientOrderIds } from "../../server/trading/client-order-ids.ts";
 import { Exchange } from "../../server/trading/exchange.ts";
@@ -52,7 +56,10 @@ function rig() {
   });
   const { port1: port, port2: journal } = new MessageChannel();
   const accounts = new Accounts(() => {});
+  const ids = new RowIds({ rows: new Map([["markets", 1]]), user: 0, freeUsers: [], revokedTokens: new Map() });
+  const markets = new MarketWriteAdmission({ registry, ids, lookups: {} as WriteLookups });
   const writer = new AccountWriter({
+    admission: new WriteAdmission({ accounts, ids, markets } as unknown as WriteAdmissionOptions),
     mailbox: new PortMailbox(port, new SharedArrayBuffer(4), new Waker()),
     trading: new TradingWriteProjection(exchange),
     accounts,
@@ -131,9 +138,10 @@ test("a new market exists once the ring has room for its command", async () => {
       ...{ opensAt: NOW, closesAt: null, proposedBy: null, at: NOW },
     },
   ]);
-  const [{ id }] = (await once(journal, "message")) as [WriteRequest];
+  const [{ id, writes }] = (await once(journal, "message")) as [WriteRequest];
+  expect(writes).toMatchObject([{ kind: "createMarket", id: 2, firstOutcomeId: 3 }]);
   fill();
-  journal.postMessage({ id, results: [{ id: 2, created: true, firstOutcomeId: 3 }] } satisfies WriteReply);
+  journal.postMessage({ id, firstEntry: 0 } satisfies WriteReply);
   // One turn, in which the reply arrives.
   await once(port, "message");
   expect(registry.get(2)).toBeUndefined();

@@ -147,6 +147,7 @@ function compareMoney(db: Database.Database, record: Committed): void {
 /** The idle gateway: it knows the committed state, and holds what live orders need. */
 export function compareGateway(life: Life, record: Committed): void {
   const { ledger, store } = life.exchange;
+  record.expectBalanced(ledger.totals, true);
   const held = new Map<number, number>();
   const heldShares = new Map<string, number>();
   const liveOf = new Map<number, number>();

@@ -8,6 +8,7 @@ import type { LedgerTotals } from "../../engine/ledger.ts";
 import type { WriteReply, WriteRequest } from "../../engine/log/journal-messages.ts";
 import { type AccountWrite, HOUSE } from "../../engine/projection/writes/account-write.ts";
 import * as R from "../../engine/ring/records.ts";
+import type { RequestedOf } from "../../server/accounts/types.ts";
 import { type EngineEvent, ensure } from "../engine/book/harness.ts";
 import { notional } from "../support/reference.ts";
 import type { Account, CommittedMarket, CommittedOrder, Holding, OrderText, Update } from "./committed-rows.ts";
@@ -315,36 +316,40 @@ export class Committed {
   /** Applies a committed request. @param reply null if the journal died before it replied */
   writes(request: WriteRequest, reply: WriteReply | null): void {
     this.lastAt = Math.max(this.lastAt, request.at);
-    for (const [i, write] of request.writes.entries()) {
-      const fate = this.fateOf(write);
-      const isAsAnswered = reply === null || (fate === "refused") === "refused" in reply;
-      ensure(isAsAnswered, `${write.kind} is ${fate}: ${JSON.stringify(reply)}`);
-      if (fate === "refused") return;
-      if (reply !== null && "results" in reply) {
-        const { id, created, firstOutcomeId } = reply.results[i]!;
-        ensure(created === (fate === "new"), `${write.kind} is ${fate}, and answered as created: ${created}`);
-        const expected = this.nextIdOf(write);
-        if (expected !== null && created) ensure(id === expected, `${write.kind}: row ${id}, not ${expected}`);
-        if (firstOutcomeId !== undefined) ensure(firstOutcomeId === this.lastOutcome + 1, "outcomes follow each other");
-      }
-      if (fate === "new") this.write(write);
+    const before = this.lastEntry;
+    for (const write of request.writes) {
+      this.expectAdmissible(write);
+      this.write(write);
+    }
+    const first = this.lastEntry === before ? 0 : before + 1;
+    ensure(reply === null || reply.firstEntry === first, `first entry ${reply?.firstEntry}, not ${first}`);
+  }
+
+  /** Nothing that the gateway posts could be refused, and its ids follow each other. */
+  private expectAdmissible(write: AccountWrite): void {
+    switch (write.kind) {
+      case "createUser":
+        return ensure(write.id === this.accounts.size + 1, `user ${write.id} after ${this.accounts.size}`);
+      case "createMarket":
+        ensure(write.id === this.markets.size + 1, `market ${write.id} after ${this.markets.size}`);
+        return ensure(write.firstOutcomeId === this.lastOutcome + 1, "outcomes follow each other");
+      case "insert":
+        return ensure(write.row.id === this.withdrawals.size + 1, `row ${write.row.id} after ${this.withdrawals.size}`);
+      case "deposit":
+        return ensure(!this.references.has(write.reference), "a reference counts once");
+      case "withdrawFromHouse":
+        ensure(!this.references.has(write.reference), "a reference counts once");
+        return ensure(write.amount <= this.house, "the house pays what it has");
+      default:
     }
   }
 
-  /** Checks the result of a write. */
-  private fateOf(write: AccountWrite): "new" | "there" | "refused" {
-    if (write.kind !== "deposit" && write.kind !== "withdrawFromHouse") return "new";
+  /** The result that a payment must have. */
+  fateOf(write: RequestedOf<"deposit" | "withdrawFromHouse">): "new" | "there" | "refused" {
     const [user, amount] = write.kind === "deposit" ? [write.userId, write.amount] : [HOUSE, -write.amount];
     const known = this.references.get(write.reference);
-    if (known !== undefined) return known.user === user && known.amount === amount ? "there" : "refused";
-    return write.kind === "withdrawFromHouse" && write.amount > this.house ? "refused" : "new";
-  }
-
-  /** The id of the row that a write creates; null if it creates none. */
-  private nextIdOf(write: AccountWrite): number | null {
-    if (write.kind === "createUser") return this.accounts.size + 1;
-    if (write.kind === "createMarket") return this.markets.size + 1;
-    return write.kind === "insert" ? this.withdrawals.size + 1 : null;
+    if (known === undefined) return "new";
+    return known.user === user && known.amount === amount ? "there" : "refused";
   }
 
   private write(write: AccountWrite): void {

@@ -26,9 +26,13 @@ import { AccountWriter, type Mailbox } from "../../server/accounts/account-write
 import { Accounts } from "../../server/accounts/accounts.ts";
 import { Approvals } from "../../server/accounts/approvals.ts";
 import { MAX_ENDED_SESSIONS } from "../../server/accounts/limits.ts";
+import type { WriteLookups } from "../../server/accounts/types.ts";
+import { createAdmission } from "../../server/bootstrap/admission.ts";
 import { loadExchange, restoreTrading } from "../../server/bootstrap/recovery.ts";
 import { FAILED, outcomeUnknown, overloaded } from "../../server/errors.ts";
 import { MarketLifecycle, type MarketLifecycleOptions } from "../../server/markets/lifecycle.ts";
+import { prepareHolders } from "../../server/queries/holder-reader.ts";
+import { preparePayments } from "../../server/queries/payment-reader.ts";
 import { type ClientOrderIdBounds, ClientOrderIds } from "../../server/trading/client-order-ids.ts";
 import { Exchange } from "../../server/trading/exchange.ts";
 import { OrderEntry } from "../../server/trading/order-entry.ts";
@@ -156,11 +160,6 @@ interface Engine {
   isRunning: boolean;
 }
 
-interface Lookup {
-  readonly orderId: number;
-  readonly resolve: (found: EndedOrder | null) => void;
-}
-
 /** The world's observer during a life. */
 export interface Witness {
   committed(events: number, writes: number): void;
@@ -188,7 +187,8 @@ export class Life {
   /** Applies the journal's last commit to the record; null if there is none. */
   unheard: (() => void) | null = null;
   checkpointIsWanted: (() => void) | null = null;
-  private readonly lookups: Lookup[] = [];
+  /** Reads that a thread of the pool has not answered yet. */
+  private readonly lookups: (() => void)[] = [];
   private readonly record: Committed;
   private readonly witness: Witness;
   private readonly path: string;
@@ -247,7 +247,9 @@ export class Life {
          (SELECT code FROM builders WHERE builders.id = builder_id) AS builderCode FROM orders WHERE id = ?`,
     );
     this.entry = this.openEntry();
+    const { largestId } = shape;
     this.writer = new AccountWriter({
+      admission: createAdmission({ db, accounts, ledger, registry, lookups: this.openLookups(), largestId }),
       mailbox: this.mailbox,
       trading: new TradingWriteProjection(this.exchange),
       accounts,
@@ -278,10 +280,27 @@ export class Life {
     });
   }
 
+  /** The lookups of the admission of writes. */
+  private openLookups(): WriteLookups {
+    const { payments, isWithdrawalReference } = preparePayments(this.reader);
+    const holders = prepareHolders(this.reader);
+    return {
+      payment: (reference) => this.later(() => payments({ references: [reference] })[0] ?? null),
+      isWithdrawalReference: (reference) => this.later(() => isWithdrawalReference({ reference })),
+      holders: (first, count) => this.later(() => holders({ first, count })),
+    };
+  }
+
+  /** Reads when the driver lets a reading thread run. */
+  private later<T>(read: () => T): Promise<T> {
+    return new Promise((resolve) => this.lookups.push(() => resolve(read())));
+  }
+
   private openEntry(): OrderEntry {
     return new OrderEntry({
       exchange: this.exchange,
-      findEnded: (_userId, orderId) => new Promise((resolve) => this.lookups.push({ orderId, resolve })),
+      findEnded: (_userId, orderId) =>
+        this.later(() => (this.findEnded.get(orderId) as EndedOrder | undefined) ?? null),
       saveCancelOnDisconnect: (orderIds, isSet) =>
         this.writer.write(
           orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: isSet ? 1 : 0 } })),
@@ -410,11 +429,11 @@ export class Life {
     return true;
   }
 
-  /** A reading thread responds to a lookup of an order that has ended. */
+  /** A reading thread responds to a lookup. */
   lookUp(): boolean {
     const lookup = this.lookups.shift();
     if (lookup === undefined) return false;
-    lookup.resolve((this.findEnded.get(lookup.orderId) as EndedOrder | undefined) ?? null);
+    lookup();
     return true;
   }
 

@@ -4,6 +4,7 @@
  */
 import { MarketStatus } from "../../engine/constants.ts";
 import { HOUSE } from "../../engine/projection/writes/account-write.ts";
+import type { RequestedWrite } from "../../server/accounts/types.ts";
 import { ApiError } from "../../server/errors.ts";
 import { isTradable } from "../../server/markets/registry.ts";
 import type { Market } from "../../server/markets/types.ts";
@@ -65,14 +66,27 @@ export class Operators {
     const { life } = this.crowd;
     this.crowd.tally.add("write", what);
     const audits = this.crowd.random.chance(0.3) ? [auditOf(what, this.crowd.clock.now)] : [];
+    const [first] = writes;
     life.writer.write(writes, audits).then(
       (results) => {
-        if (life === this.crowd.life) then(results.map(({ id }) => id));
+        if (life !== this.crowd.life) return;
+        this.expectFate(first, results[0]?.created === true ? "new" : "there");
+        then(results.map(({ id }) => id));
       },
       (error: ApiError) => {
-        if (life === this.crowd.life) this.crowd.refused(what, error);
+        if (life !== this.crowd.life) return;
+        if (error.message === "reference: another one has it") this.expectFate(first, "refused");
+        this.crowd.refused(what, error);
       },
     );
+  }
+
+  /** Compares the fate of a payment with the committed state, which has it by now if it is new. */
+  private expectFate(write: RequestedWrite | undefined, fate: "new" | "there" | "refused"): void {
+    if (write?.kind !== "deposit" && write?.kind !== "withdrawFromHouse") return;
+    const expected = this.crowd.record.fateOf(write);
+    const isAsExpected = fate === "new" ? expected === "there" : expected === fate;
+    if (!isAsExpected) this.crowd.failed ??= new Error(`${write.kind} ${write.reference}: ${fate}, not ${expected}`);
   }
 
   deposit(): void {

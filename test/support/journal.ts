@@ -17,6 +17,6 @@ export function writeInto(dataDir: string, ...writes: AccountWrite[]): void {
     onCommit: () => {},
     requestCheckpoint: () => {},
   });
-  journal.commit(() => [{ id: 1, at: 0, writes, audits: [] }]);
+  journal.commit(() => [{ id: 1, at: 0, writes, audits: [], kept: null }]);
   journal.close();
 }

@@ -3,8 +3,8 @@
  * otherwise; another user's order is 4040. And fair reads: a user who floods the pool with heavy reads delays only itself.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { BatchedLookups } from "../../server/queries/batched-lookups.ts";
 import { FairReads } from "../../server/queries/fair-reads.ts";
-import { OrderLookups } from "../../server/queries/order-lookups.ts";
 import { MAX_RECENTLY_ENDED_ORDERS } from "../../server/trading/limits.ts";
 import { RecentlyEndedOrders } from "../../server/trading/recently-ended-orders.ts";
 import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
@@ -126,22 +126,22 @@ test("RecentlyEndedOrders keeps the latest orders, whatever their ids", () => {
   expect([ended.ownerOf(first), ended.ownerOf(first + MAX_RECENTLY_ENDED_ORDERS)]).toEqual([0, 9]);
 });
 
-test("OrderLookups batches lookups into reads, users in turn, and a failed read rejects its own lookups only", async () => {
+test("BatchedLookups batches lookups into reads, users in turn, and a failed read rejects its own lookups only", async () => {
   const reads: number[][] = [];
-  const lookups = new OrderLookups<number>(async (ids) => {
+  const lookups = new BatchedLookups<number, number>(async (ids) => {
     reads.push([...ids]);
     if (ids.includes(13)) throw new Error("unlucky");
     await new Promise((resolve) => setImmediate(resolve));
     return ids.map((id) => id * 10);
   });
-  const flood = Array.from({ length: 5_000 }, (_, i) => lookups.find(1, i + 100));
-  const other = lookups.find(2, 7);
+  const flood = Array.from({ length: 5_000 }, (_, i) => lookups.find("1", i + 100));
+  const other = lookups.find("2", 7);
   expect(await other).toBe(70);
   expect([reads[0]!.length, ...reads[0]!.slice(0, 3)]).toEqual([1_000, 100, 7, 101]);
   expect(await Promise.all(flood)).toEqual(Array.from({ length: 5_000 }, (_, i) => (i + 100) * 10));
   expect(reads).toHaveLength(6);
-  await expect(lookups.find(1, 13)).rejects.toThrow("unlucky");
-  expect(await lookups.find(1, 14)).toBe(140);
+  await expect(lookups.find("1", 13)).rejects.toThrow("unlucky");
+  expect(await lookups.find("1", 14)).toBe(140);
 });
 
 describe("FairReads", () => {

@@ -325,16 +325,28 @@ describe("over a restart", () => {
     await taker.place(terms(first, 0, BUY, 4_000, 6));
     await world.server.stop();
     const { dataDir } = world.server;
+    const holders: number[] = [];
     withDatabase(dataDir, (db) => {
       const close = db.prepare("UPDATE markets SET status = ? WHERE id = ?");
       for (const { id } of [first, second]) close.run(MarketStatus.closed, id);
+      const positions = db.prepare(
+        `SELECT count(*) FROM positions WHERE quantity > 0
+           AND outcome_id IN (SELECT id FROM outcomes WHERE market_id = ?)`,
+      );
+      for (const { id } of [first, second]) holders.push(Number(positions.pluck().get(id)));
     });
     const at = Date.now();
     const rest = { kind: "settleMarket", note: null, at } as const;
     writeInto(
       dataDir,
-      { ...rest, marketId: first.id, status: MarketStatus.resolved, payouts: [10_000, 0] },
-      { ...rest, marketId: second.id, status: MarketStatus.voided, payouts: [3_334, 3_333, 3_333] },
+      { ...rest, marketId: first.id, status: MarketStatus.resolved, payouts: [10_000, 0], holders: holders[0]! },
+      {
+        ...rest,
+        marketId: second.id,
+        status: MarketStatus.voided,
+        payouts: [3_334, 3_333, 3_333],
+        holders: holders[1]!,
+      },
     );
     expectSoundDatabase(dataDir);
     world.server = await world.server.restart();

@@ -76,7 +76,7 @@ export function createRig(
     return { matchMs: matched - start, commitMs: end - matched };
   }
 
-  journal.commit(() => [{ id: 1, at: 0, writes: accountWrites(), audits: [] }]);
+  journal.commit(() => [{ id: 1, at: 0, writes: accountWrites(), audits: [], kept: null }]);
   runBatch(traffic.makeSetup());
   for (let count = traffic.makeResting(); count > 0; count = traffic.makeResting()) runBatch(count);
   return { db, journal, traffic, runBatch };
@@ -87,7 +87,8 @@ function accountWrites(): AccountWrite[] {
   const at = Date.now();
   for (let user = 1; user <= USERS; user++) {
     const verified = { passwordHash: null, emailVerifiedAt: at, phoneVerifiedAt: at };
-    writes.push({ kind: "createUser", email: `${user}@example.com`, role: "user", kycTier: 2, ...verified, at });
+    const made = { id: user, email: `${user}@example.com` };
+    writes.push({ kind: "createUser", ...made, role: "user", kycTier: 2, ...verified, at });
     writes.push({ kind: "deposit", userId: user, amount: DEPOSIT_MICRO, reference: `bench:${user}`, at });
   }
   for (let market = 1; market <= MARKETS; market++) {
@@ -100,7 +101,8 @@ function accountWrites(): AccountWrite[] {
       proposedBy: null,
       at,
     };
-    writes.push({ kind: "createMarket", slug: `market-${market}`, question: "?", outcomes: ["Yes", "No"], ...rest });
+    const made = { id: market, firstOutcomeId: 2 * market - 1, slug: `market-${market}` };
+    writes.push({ kind: "createMarket", ...made, question: "?", outcomes: ["Yes", "No"], ...rest });
   }
   return writes;
 }

@@ -1,7 +1,8 @@
 /**
  * Account writes: changes that reach the journal as messages beside the rings, because they carry text and aren't hot.
- * The journal applies each one in its current transaction and replies after the commit. A write is applied as a whole
- * or refused with a message for the user.
+ * The gateway has checked each one and assigned the ids of its rows; the journal applies it in its current transaction
+ * and replies after the commit. Nothing here can be refused: the journal asserts. Only ledger entries get their numbers
+ * from the journal.
  */
 import type { MarketStatus } from "../../constants.ts";
 import type { Ledger } from "../../ledger.ts";
@@ -16,7 +17,6 @@ import type {
   SocialIdentityRow,
 } from "../load/accounts.ts";
 import type { ApprovalRow, WithdrawalRow } from "../load/wallet.ts";
-import type { OutcomeIds } from "../outcome-ids.ts";
 import type { UserTerms } from "../user-terms.ts";
 
 type Value = string | number | null;
@@ -44,20 +44,26 @@ interface PlainTables {
   markets: "status";
 }
 
-/** Inserts a row. The result's `created` is false if a row with the same key exists. */
+export type PlainTable = keyof PlainTables;
+
+/** The columns of a new row. */
+export type RowOf<T extends PlainTable> = { [C in PlainTables[T]]?: Value };
+
+/** Inserts a row. No row has its key: random values can't collide, and the caller guards the others. */
 export type InsertRow = {
-  [T in keyof PlainTables]: { kind: "insert"; table: T; row: { [C in PlainTables[T]]?: Value } };
-}[keyof PlainTables];
-/** Sets columns of an existing row. */
+  [T in PlainTable]: { kind: "insert"; table: T; row: RowOf<T> & { id: number } };
+}[PlainTable];
+/** Sets columns of a row; changes nothing if a sweep has deleted it. */
 export type UpdateRow = {
-  [T in keyof PlainTables]: { kind: "update"; table: T; id: number; set: { [C in PlainTables[T]]?: Value } };
-}[keyof PlainTables];
+  [T in PlainTable]: { kind: "update"; table: T; id: number; set: RowOf<T> };
+}[PlainTable];
 
 export type AccountWrite =
   | InsertRow
   | UpdateRow
   | {
       kind: "createUser";
+      id: number;
       email: string;
       role: string;
       kycTier: number;
@@ -66,10 +72,11 @@ export type AccountWrite =
       phoneVerifiedAt: number | null;
       at: number;
     }
-  /** Deletes an account without any record of money, and its rows. Changes nothing if the account ever had money. */
+  /** Deletes an account without any record of money, and its rows. */
   | { kind: "deleteUser"; userId: number }
   | {
       kind: "createToken";
+      id: number;
       userId: number;
       name: string;
       tokenHash: string;
@@ -79,11 +86,11 @@ export type AccountWrite =
       expiresAt: number | null;
       at: number;
     }
-  /** Refused if another deposit has the reference. `userId` may be HOUSE. */
+  /** No other entry has the reference. `userId` may be HOUSE. */
   | { kind: "deposit"; userId: number; amount: number; reference: string; at: number }
   /** Pays out part of the house's earnings, or of what an operator lent it. */
   | { kind: "withdrawFromHouse"; amount: number; reference: string; at: number }
-  /** Pays a pending withdrawal of that user and amount. Refused if another withdrawal has the reference. */
+  /** Pays a pending withdrawal of that user and amount. No other withdrawal has the reference. */
   | {
       kind: "payWithdrawal";
       id: number;
@@ -96,9 +103,20 @@ export type AccountWrite =
   /** Deletes some obsolete rows: tokens, links, grants and clients, and sessions that ended before `endedBefore` (ms). */
   | { kind: "sweep"; endedBefore: number; at: number }
   | ({ kind: "setTerms"; userId: number } & UserTerms)
-  | { kind: "createEvent"; slug: string; title: string; category: string | null; closesAt: number | null; at: number }
+  | {
+      kind: "createEvent";
+      id: number;
+      slug: string;
+      title: string;
+      category: string | null;
+      closesAt: number | null;
+      at: number;
+    }
   | {
       kind: "createMarket";
+      id: number;
+      /** The other outcomes' ids follow consecutively. */
+      firstOutcomeId: number;
       slug: string;
       question: string;
       description: string | null;
@@ -131,25 +149,14 @@ export type AccountWrite =
       marketId: number;
       status: typeof MarketStatus.resolved | typeof MarketStatus.voided;
       payouts: readonly number[];
+      /** The number of positions that it pays. */
+      holders: number;
       note: string | null;
       at: number;
     };
 
 /** The user id of the exchange's own account. */
 export const HOUSE = 0;
-
-/** `id` is the new row's; `created` is false if the row existed already and nothing changed. */
-export interface WriteResult {
-  id: number;
-  created: boolean;
-  /** Markets only: the id of the first outcome; the others follow consecutively. */
-  firstOutcomeId?: number;
-  /** Settlements only: the user and outcome of each position paid, ordered by user. */
-  settled?: { readonly users: Int32Array; readonly outcomes: Int32Array };
-}
-
-/** A write that can't be applied, with a message for the user. Thrown before anything changes. */
-export class WriteRefused extends Error {}
 
 /** The journal's state that account writes read and change. */
 export interface WriteContext {
@@ -158,11 +165,6 @@ export interface WriteContext {
   /** The user's newest fill, 0 if there is none. */
   newestFill(userId: number): number;
   addMarket(marketId: number, firstOutcomeId: number, outcomes: number): void;
-  /** The number of outcomes of markets that can still have orders. */
-  openOutcomes(): number;
-  /** Counts a market whose trading begins. */
-  openMarket(marketId: number): void;
-  readonly outcomeIds: OutcomeIds;
   /** Drops a market that will never trade. */
   forgetMarket(marketId: number): void;
   /** A market's first outcome and number of outcomes. */
@@ -174,10 +176,21 @@ export interface WriteContext {
   setTerms(userId: number, terms: UserTerms): void;
 }
 
-export type ApplyWrite = (write: AccountWrite) => WriteResult;
+export type ApplyWrite = (write: AccountWrite) => void;
 
 /** One kind of account write. */
 export type WriteOf<Kind extends AccountWrite["kind"]> = Extract<AccountWrite, { kind: Kind }>;
 
-/** The result of a write whose row exists already. */
-export const existing = (id: unknown): WriteResult => ({ id: Number(id), created: false });
+/** The number of ledger entries that a write creates. */
+export function entriesOf(write: AccountWrite): number {
+  switch (write.kind) {
+    case "deposit":
+    case "withdrawFromHouse":
+    case "payWithdrawal":
+      return 1;
+    case "settleMarket":
+      return write.holders;
+    default:
+      return 0;
+  }
+}

@@ -7,18 +7,17 @@ export interface AuditEntry {
   /** Such as `session.start`. */
   readonly action: string;
   readonly actor: string;
-  /** The user whose money or access changed; "subject" if that is the user that the write creates. */
-  readonly userId: number | "subject" | null;
-  /** The index of the request's write that the line describes. A write that changed nothing leaves no line. */
-  readonly write: number;
-  /** The id of the changed row; null stands for the write's own row. */
-  readonly subject: number | null;
+  /** The user whose money or access changed. */
+  readonly userId: number | null;
+  /** The id of the changed row; "entry" stands for the first ledger entry of the line's request. */
+  readonly subject: number | "entry" | null;
   readonly details: object | null;
   readonly requestId: string | null;
   readonly address: string | null;
 }
 
-export type AppendAudit = (entry: AuditEntry, subject: number | null) => void;
+/** @param firstEntry the number of the request's first ledger entry, 0 if it has none */
+export type AppendAudit = (entry: AuditEntry, firstEntry: number) => void;
 
 /** Returns a function that appends a line inside the caller's transaction. */
 export function prepareAudit(db: Database.Database): AppendAudit {
@@ -26,8 +25,8 @@ export function prepareAudit(db: Database.Database): AppendAudit {
     `INSERT INTO audit_log (at, action, actor, user_id, subject, details, request_id, address)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  return ({ at, action, actor, userId, details, requestId, address }, subject) => {
-    const user = userId === "subject" ? subject : userId;
-    insert.run(at, action, actor, user, subject, details && JSON.stringify(details), requestId, address);
+  return ({ at, action, actor, userId, subject, details, requestId, address }, firstEntry) => {
+    const row = subject === "entry" ? firstEntry : subject;
+    insert.run(at, action, actor, userId, row, details && JSON.stringify(details), requestId, address);
   };
 }

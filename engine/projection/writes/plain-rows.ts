@@ -1,10 +1,10 @@
 /** Inserts and updates rows of tables that need no logic of their own. */
 import type Database from "better-sqlite3";
 import { columnOf } from "../columns.ts";
-import type { InsertRow, UpdateRow, WriteResult } from "./account-write.ts";
+import type { InsertRow, UpdateRow } from "./account-write.ts";
 
 /** Returns a function that inserts or updates a row of any plain table; prepares each set of columns once. */
-export function preparePlainRows(db: Database.Database): (write: InsertRow | UpdateRow) => WriteResult {
+export function preparePlainRows(db: Database.Database): (write: InsertRow | UpdateRow) => void {
   const statements = new Map<string, Database.Statement>();
   const statement = (sql: string): Database.Statement => {
     let found = statements.get(sql);
@@ -18,12 +18,12 @@ export function preparePlainRows(db: Database.Database): (write: InsertRow | Upd
     if (write.kind === "update") {
       const set = Object.keys(write.set).map((name) => `${columnOf(name)} = ?`);
       const run = statement(`UPDATE ${write.table} SET ${set.join(", ")} WHERE id = ?`);
-      return { id: write.id, created: run.run(...Object.values(write.set), write.id).changes > 0 };
+      run.run(...Object.values(write.set), write.id);
+      return;
     }
     const columns = Object.keys(write.row).map(columnOf);
     const bound = columns.map(() => "?").join(", ");
-    const run = statement(`INSERT OR IGNORE INTO ${write.table} (${columns.join(", ")}) VALUES (${bound})`);
-    const { changes, lastInsertRowid } = run.run(...Object.values(write.row));
-    return { id: Number(lastInsertRowid), created: changes > 0 };
+    const run = statement(`INSERT INTO ${write.table} (${columns.join(", ")}) VALUES (${bound})`);
+    run.run(...Object.values(write.row));
   };
 }

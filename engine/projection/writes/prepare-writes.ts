@@ -9,7 +9,7 @@ import { prepareSettlement } from "./settlement.ts";
 import { prepareSweep } from "./sweep.ts";
 import { prepareUserWrites } from "./users.ts";
 
-/** Returns a function that applies one write inside the caller's transaction. That function throws WriteRefused. */
+/** Returns a function that applies one write inside the caller's transaction. */
 export function prepareWrites(db: Database.Database, context: WriteContext): ApplyWrite {
   const entries = new Entries(db, context);
   const applyRow = preparePlainRows(db);

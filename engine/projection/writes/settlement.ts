@@ -3,20 +3,20 @@ import type Database from "better-sqlite3";
 import { MarketStatus } from "../../constants.ts";
 import { FULL_PRICE_BPS } from "../../limits.ts";
 import { assert } from "../../util/assert.ts";
-import type { WriteContext, WriteOf, WriteResult } from "./account-write.ts";
+import type { WriteContext, WriteOf } from "./account-write.ts";
 import type { Entries } from "./entries.ts";
 
 export function prepareSettlement(
   db: Database.Database,
   context: WriteContext,
   entries: Entries,
-): (write: WriteOf<"settleMarket">) => WriteResult {
+): (write: WriteOf<"settleMarket">) => void {
   const marketStatus = db.prepare("SELECT status FROM markets WHERE id = ?").pluck();
   const settleMarket = db.prepare(
     "UPDATE markets SET status = ?, resolution_note = ?, resolved_at = ?, settled_sets = ? WHERE id = ?",
   );
   const setPayout = db.prepare("UPDATE outcomes SET payout = ? WHERE id = ?");
-  return ({ marketId, payouts, status, note, at }) => {
+  return ({ marketId, payouts, holders, status, note, at }) => {
     const { ledger } = context;
     const { first, count } = context.outcomesOf(marketId);
     assert(payouts.length === count, "each outcome has a payout");
@@ -26,9 +26,8 @@ export function prepareSettlement(
     );
     assert(marketStatus.get(marketId) === MarketStatus.closed, "a market is closed before it is settled");
     const positions = ledger.holders(first, count);
-    const users = new Int32Array(positions.length);
-    const outcomes = new Int32Array(positions.length);
-    positions.forEach((position, i) => {
+    assert(positions.length === holders, "the gateway has counted the positions");
+    positions.forEach((position) => {
       const userId = ledger.userOf(position);
       const outcomeId = ledger.outcomeOf(position);
       const quantity = ledger.quantity(position);
@@ -38,8 +37,6 @@ export function prepareSettlement(
       const amount = ledger.settle(position, payout);
       entries.add(userId, "settlement", amount, at, { marketId, outcomeId, quantity, cost });
       context.markPosition(position);
-      users[i] = userId;
-      outcomes[i] = outcomeId;
     });
     entries.flush();
     const sets = ledger.endSets(marketId);
@@ -48,6 +45,5 @@ export function prepareSettlement(
     });
     settleMarket.run(status, note, at, sets, marketId);
     context.markMarket(marketId);
-    return { id: marketId, created: true, settled: { users, outcomes } };
   };
 }

@@ -30,24 +30,39 @@ function write(path: string, writes: readonly AccountWrite[]): CommittedTotals {
   const rest = { texts: new OrderTexts(1), now: Date.now, clock: () => 0 };
   const silent = { onCommit: () => {}, requestCheckpoint: () => {} };
   const journal = new Journal({ db, gates: [], totals, ...rest, ...silent });
-  const replies = journal.commit(() => [{ id: 1, at: 0, writes, audits: [] }]);
-  expect(replies).toEqual([{ id: 1, results: expect.anything() }]);
+  const replies = journal.commit(() => [{ id: 1, at: 0, writes, audits: [], kept: null }]);
+  expect(replies).toEqual([{ id: 1, firstEntry: expect.any(Number) }]);
   journal.close();
   return totals;
 }
 
 const before: readonly AccountWrite[] = [
   { kind: "setTerms", userId: ALICE, ...DEFAULT_TERMS, tradingFee: 33, makerRebate: 21, patRebate: 27 },
-  { kind: "createEvent", slug: "event-1", title: "Event 1", category: null, closesAt: null, at },
+  { kind: "createEvent", id: 1, slug: "event-1", title: "Event 1", category: null, closesAt: null, at },
   { kind: "deposit", userId: HOUSE, amount: 50 * USDC, reference: "loan", at },
 ];
 
-const withdrawal = (amount: number, status: string): AccountWrite => {
+const withdrawal = (id: number, amount: number, status: string): AccountWrite => {
   const decidedAt = status === "pending" || status === "paid" ? null : at;
-  const row = { userId: BOB, amount, address: "0x1", status: status === "paid" ? "pending" : status, createdAt: at };
+  const row = {
+    id,
+    userId: BOB,
+    amount,
+    address: "0x1",
+    status: status === "paid" ? "pending" : status,
+    createdAt: at,
+  };
   return { kind: "insert", table: "withdrawals", row: { ...row, decidedAt } };
 };
-const proposal = { description: null, category: null, eventId: 1, opensAt: null, closesAt: null };
+const proposal = {
+  id: 5,
+  firstOutcomeId: 11,
+  description: null,
+  category: null,
+  eventId: 1,
+  opensAt: null,
+  closesAt: null,
+};
 const close = (id: number): AccountWrite => ({
   kind: "update",
   table: "markets",
@@ -58,15 +73,16 @@ const close = (id: number): AccountWrite => ({
 const after: readonly AccountWrite[] = [
   { kind: "deposit", userId: BOB, amount: 7 * USDC, reference: "transfer 1", at },
   { kind: "withdrawFromHouse", amount: 3 * USDC, reference: "transfer 2", at },
-  withdrawal(5 * USDC, "paid"),
-  withdrawal(6 * USDC, "pending"),
-  withdrawal(7 * USDC, "refused"),
-  withdrawal(8 * USDC, "canceled"),
+  withdrawal(1, 5 * USDC, "paid"),
+  withdrawal(2, 6 * USDC, "pending"),
+  withdrawal(3, 7 * USDC, "refused"),
+  withdrawal(4, 8 * USDC, "canceled"),
   { kind: "payWithdrawal", id: 1, userId: BOB, amount: 5 * USDC, reference: "transfer 3", note: null, at },
   {
     kind: "insert",
     table: "identity_applications",
     row: {
+      id: 1,
       userId: ALICE,
       documentType: "passport",
       documentNumber: "1",
@@ -77,18 +93,26 @@ const after: readonly AccountWrite[] = [
   },
   close(RESOLVED),
   close(VOIDED),
-  { kind: "settleMarket", marketId: RESOLVED, status: 4, payouts: [2_501, 7_499], note: "read", at },
-  { kind: "settleMarket", marketId: VOIDED, status: 5, payouts: [3_334, 3_333, 3_333], note: null, at },
+  { kind: "settleMarket", marketId: RESOLVED, status: 4, payouts: [2_501, 7_499], holders: 4, note: "read", at },
+  { kind: "settleMarket", marketId: VOIDED, status: 5, payouts: [3_334, 3_333, 3_333], holders: 6, note: null, at },
   { kind: "createMarket", slug: "proposed", question: "?", outcomes: ["a", "b"], proposedBy: ALICE, ...proposal, at },
   {
     kind: "insert",
     table: "approvals",
-    row: { action: "withdrawal.pay", subject: 2, details: "{}", actor: "operator 3", createdAt: at },
+    row: { id: 1, action: "withdrawal.pay", subject: 2, details: "{}", actor: "operator 3", createdAt: at },
   },
   {
     kind: "insert",
     table: "approvals",
-    row: { action: "market.resolve", subject: 3, details: "{}", actor: "operator 3", createdAt: at, endedAt: at },
+    row: {
+      id: 2,
+      action: "market.resolve",
+      subject: 3,
+      details: "{}",
+      actor: "operator 3",
+      createdAt: at,
+      endedAt: at,
+    },
   },
 ];
 
