@@ -14,9 +14,10 @@ import { createMicroClock, readClockEpoch } from "../../engine/util/micro-clock.
 import { AccountWriter, PortMailbox } from "../../server/accounts/account-writer.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
 import { Approvals } from "../../server/accounts/approvals.ts";
+import { PaymentAdmission } from "../../server/accounts/payment-admission.ts";
 import { RowIds } from "../../server/accounts/row-ids.ts";
 import type { WriteLookups } from "../../server/accounts/types.ts";
-import { WriteAdmission, type WriteAdmissionOptions } from "../../server/accounts/write-admission.ts";
+import { WriteAdmission } from "../../server/accounts/write-admission.ts";
 import { MarketLifecycle, type MarketLifecycleOptions } from "../../server/markets/lifecycle.ts";
 import { MarketWriteAdmission } from "../../server/markets/market-admission.ts";
 import { MarketRegistry } from "../../server/markets/registry.ts";
@@ -57,9 +58,11 @@ function rig() {
   const { port1: port, port2: journal } = new MessageChannel();
   const accounts = new Accounts(() => {});
   const ids = new RowIds({ rows: new Map([["markets", 1]]), user: 0, freeUsers: [], revokedTokens: new Map() });
-  const markets = new MarketWriteAdmission({ registry, ids, lookups: {} as WriteLookups });
+  const lookups = {} as WriteLookups;
+  const markets = new MarketWriteAdmission({ registry, ids, lookups });
+  const payments = new PaymentAdmission({ ledger: exchange.ledger, accounts, lookups });
   const writer = new AccountWriter({
-    admission: new WriteAdmission({ accounts, ids, markets } as unknown as WriteAdmissionOptions),
+    admission: new WriteAdmission({ accounts, ids, revokedTokens: new Map(), payments, markets }),
     mailbox: new PortMailbox(port, new SharedArrayBuffer(4), new Waker()),
     trading: new TradingWriteProjection(exchange),
     accounts,

@@ -38,7 +38,7 @@ function write(path: string, writes: readonly AccountWrite[]): CommittedTotals {
 
 const before: readonly AccountWrite[] = [
   { kind: "setTerms", userId: ALICE, ...DEFAULT_TERMS, tradingFee: 33, makerRebate: 21, patRebate: 27 },
-  { kind: "createEvent", id: 1, slug: "event-1", title: "Event 1", category: null, closesAt: null, at },
+  { kind: "createEvent", id: 2, slug: "event-1", title: "Event 1", category: null, closesAt: null, at },
   { kind: "deposit", userId: HOUSE, amount: 50 * USDC, reference: "loan", at },
 ];
 
