@@ -32,8 +32,9 @@ export class OAuthGrants {
   ): Promise<Grant> {
     const { userId } = principal;
     const key = `${userId} ${client.row.id}`;
-    const found = this.accounts.grantOf(userId, client) ?? (await this.creating.get(key));
-    if (found !== undefined) return this.extend(found, principal, scopes, context);
+    // Without a pause before `creating` has the key: two consents of one turn would each create a grant.
+    const found = this.accounts.grantOf(userId, client) ?? this.creating.get(key);
+    if (found !== undefined) return this.extend(await found, principal, scopes, context);
     const creating = this.create(principal, client, scopes, context);
     this.creating.set(key, creating);
     return creating.finally(() => this.creating.delete(key));

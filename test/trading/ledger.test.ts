@@ -379,6 +379,30 @@ describe("beside the reference", () => {
   });
 });
 
+test("a settlement in slices changes the totals once, and like one in a single step", () => {
+  const [whole, sliced] = [new Ledger(), new Ledger()];
+  for (const ledger of [whole, sliced]) {
+    for (const user of [1, 2]) {
+      ledger.deposit(user, 10 * MICRO_PER_SHARE);
+      ledger.split(user, 2, 3, 3, user, 0);
+    }
+    ledger.fundHouse(5);
+  }
+  const payouts = [3_334, 3_333, 3_333];
+  const holders = [...whole.holders(3, 3)];
+  for (const position of holders) whole.settle(position, payouts[whole.outcomeOf(position) - 3]!);
+  whole.endSets(2);
+  let unpaid = sliced.beginSettlement(2);
+  expect(unpaid).toBe(3 * MICRO_PER_SHARE);
+  for (const position of holders) {
+    expect(sliced.totals).toEqual(whole.totals);
+    unpaid -= sliced.payHolder(position, payouts[sliced.outcomeOf(position) - 3]!);
+  }
+  expect(unpaid).toBe(0);
+  for (const user of [1, 2]) expect(sliced.balance(user)).toBe(whole.balance(user));
+  for (const position of holders) expect(sliced.realizedPnl(position)).toBe(whole.realizedPnl(position));
+});
+
 test("a fill of the day before, of another engine thread, takes nothing from the new day's activity", () => {
   const ledger = new Ledger();
   ledger.deposit(1, 10 * MICRO_PER_SHARE);
