@@ -1,14 +1,14 @@
 /**
- * One engine thread: its books (engine-stage.ts) and, if the journal is its last stage, the commits. It never responds to
+ * One engine thread: its books (engine-stage.ts) and, if the log is its last stage, the commits. It never responds to
  * a client: the gateway reads the committed events.
  *
- * One turn: 1. a batch of commands, whole chains only  2. publish events  3. commit (or wake the journal)
+ * One turn: 1. a batch of commands, whole chains only  2. publish events  3. commit (or wake the log)
  * 4. background work, or sleep.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { warmUp } from "./book/warm-up.ts";
 import { EngineStage } from "./engine-stage.ts";
-import { JournalStage } from "./log/journal-stage.ts";
+import { LogStage } from "./log/log-stage.ts";
 import { Waker } from "./ring/waker.ts";
 import { type EngineThreadSetup, type ThreadMessage, waitForWork } from "./thread-setup.ts";
 import { createMicroClock } from "./util/micro-clock.ts";
@@ -22,8 +22,8 @@ function report(message: ThreadMessage): void {
 function run(): void {
   const waker = new Waker(setup.waker);
   const gateway = new Waker(setup.gatewayWaker);
-  const journalWaker = new Waker(setup.journalWaker);
-  const journal = setup.journal === null ? null : new JournalStage(setup.journal, gateway);
+  const logWaker = new Waker(setup.logWaker);
+  const log = setup.log === null ? null : new LogStage(setup.log, gateway);
   const engine = new EngineStage({
     commands: setup.commands,
     events: setup.events,
@@ -32,33 +32,33 @@ function run(): void {
     batchCommands: setup.batchCommands,
     waitForRoom(hasRoom) {
       while (!hasRoom()) {
-        if (journal !== null) journal.run();
-        else journalWaker.wake();
+        if (log !== null) log.run();
+        else logWaker.wake();
         waitForWork(waker, hasRoom, 0);
       }
     },
   });
   warmUp(engine.matcher);
 
-  const hasWork = (): boolean => engine.hasWork() || journal?.hasWork() === true;
+  const hasWork = (): boolean => engine.hasWork() || log?.hasWork() === true;
 
   report({ kind: "ready" });
-  let hasBackgroundWork = journal !== null;
+  let hasBackgroundWork = log !== null;
   for (;;) {
     const done = engine.run();
-    if (journal === null) {
-      if (done > 0) journalWaker.wake();
+    if (log === null) {
+      if (done > 0) logWaker.wake();
     } else {
-      const committed = journal.run();
-      if (journal.stopped) break;
+      const committed = log.run();
+      if (log.stopped) break;
       if (committed) hasBackgroundWork = true;
     }
-    if (engine.stopped && journal === null) break;
+    if (engine.stopped && log === null) break;
     if (done > 0) continue;
     if (waitForWork(waker, hasWork, setup.spinTurns, hasBackgroundWork)) continue;
-    hasBackgroundWork = journal?.idle() === true;
+    hasBackgroundWork = log?.idle() === true;
   }
-  journal?.close();
+  log?.close();
 }
 
 try {

@@ -4,7 +4,6 @@ import {
   COMMAND_RING_RECORDS,
   EVENT_RING_RECORDS,
   FULL_PRICE_BPS,
-  KEEP_UPDATES_MS,
   MAX_BATCH_COMMANDS,
   MAX_CHAIN_COMMANDS,
   MAX_EVENTS_PER_STEP,
@@ -32,6 +31,5 @@ export function assertEngineLimits(): void {
   assert(MAX_CHAIN_COMMANDS <= MAX_BATCH_COMMANDS, "a chain fits a batch, and so the command ring");
   assert(4 * MAX_EVENTS_PER_STEP + 2 * MAX_CHAIN_COMMANDS <= EVENT_RING_RECORDS, "a chain finds room in an empty ring");
 
-  assert(KEEP_UPDATES_MS > 7 * 24 * 3_600_000, "order updates are kept for seven days at least");
   assert(MAX_KEYS_PRUNED > 1, "expired Idempotency-Keys leave faster than new ones arrive");
 }

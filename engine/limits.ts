@@ -37,8 +37,6 @@ export const IDEMPOTENCY_KEY_MS = 24 * 3_600_000;
 export const MAX_KEYS_PRUNED = 16;
 /** Rows of each kind that one sweep of expired data deletes. */
 export const MAX_SWEPT_ROWS = 500;
-/** How long clients can ask for order updates again. */
-export const KEEP_UPDATES_MS = 8 * 24 * 3_600_000;
 
 /** Users and outcomes in total. Their ids index arrays directly. */
 export const MAX_USERS = 2 ** 22;

@@ -1,20 +1,21 @@
 /** The setup that the composition root passes to each engine thread, and how a thread reports and waits for work. */
 
-import type { JournalSetup } from "./log/journal-stage.ts";
+import type { LogSetup } from "./log/log-stage.ts";
 import type { RingMemory } from "./ring/ring.ts";
 import type { Waker } from "./ring/waker.ts";
 import type { HistogramMemory } from "./util/histogram.ts";
+import type { Durability } from "./util/wal-database.ts";
 
 export interface EngineThreadSetup {
   readonly commands: RingMemory;
   readonly events: RingMemory;
   readonly capacity: number;
-  /** The wait cells of this thread, the gateway and the journal (this thread's again if it runs the journal itself). */
+  /** The wait cells of this thread, the gateway and the log (this thread's again if it runs the log itself). */
   readonly waker: SharedArrayBuffer;
   readonly gatewayWaker: SharedArrayBuffer;
-  readonly journalWaker: SharedArrayBuffer;
-  /** The journal as this thread's last stage; null if the journal has its own thread. */
-  readonly journal: JournalSetup | null;
+  readonly logWaker: SharedArrayBuffer;
+  /** The log as this thread's last stage; null if the log has its own thread. */
+  readonly log: LogSetup | null;
   readonly spinTurns: number;
   /** The epoch of the clock that all threads share (micro-clock.ts). */
   readonly clockEpoch: number;
@@ -22,11 +23,23 @@ export interface EngineThreadSetup {
   readonly batchCommands: HistogramMemory;
 }
 
-export interface JournalThreadSetup {
-  readonly journal: JournalSetup;
+export interface LogThreadSetup {
+  readonly log: LogSetup;
   readonly waker: SharedArrayBuffer;
   readonly gatewayWaker: SharedArrayBuffer;
   readonly spinTurns: number;
+}
+
+export interface ProjectorThreadSetup {
+  readonly journalPath: string;
+  readonly tablesPath: string;
+  readonly durability: Durability;
+  /** log/progress.ts */
+  readonly progress: SharedArrayBuffer;
+  /** The wait cells of this thread, the gateway and the log. */
+  readonly waker: SharedArrayBuffer;
+  readonly gatewayWaker: SharedArrayBuffer;
+  readonly logWaker: SharedArrayBuffer;
 }
 
 /** A thread's message to the gateway over its worker channel. */

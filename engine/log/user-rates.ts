@@ -1,21 +1,29 @@
-/** The fees and rebates of users who have individual ones. The journal writes them into the fills that they apply to. */
+/** The fees and rebates of users who have individual ones. The log stage writes them into the fills that they apply to. */
 import { nextRecord } from "../book/match-fees.ts";
 import { makerRebateBps, tradingFeeBps } from "../money.ts";
-import type { UserTerms } from "../projection/user-terms.ts";
 import * as R from "../ring/records.ts";
 
-export class UserRates {
-  private readonly terms = new Map<number, UserTerms>();
+/** BPS of the notional; null: the default. */
+export interface OwnRates {
+  readonly userId: number;
+  readonly tradingFee: number | null;
+  readonly makerRebate: number | null;
+  /** For orders placed with a PAT. */
+  readonly patRebate: number | null;
+}
 
-  set(user: number, terms: UserTerms): void {
-    const { tradingFee, makerRebate, patRebate } = terms;
-    if (tradingFee === null && makerRebate === null && patRebate === null) this.terms.delete(user);
-    else this.terms.set(user, terms);
+export class UserRates {
+  private readonly rates = new Map<number, OwnRates>();
+
+  set(rates: OwnRates): void {
+    const { userId, tradingFee, makerRebate, patRebate } = rates;
+    if (tradingFee === null && makerRebate === null && patRebate === null) this.rates.delete(userId);
+    else this.rates.set(userId, rates);
   }
 
   /** Writes individual rates into all fills of the match that begins at word `w`: the match's fees depend on all of them. */
   writeInto(words: Int32Array, w: number): void {
-    if (this.terms.size === 0) return;
+    if (this.rates.size === 0) return;
     for (let fill = w; ; fill = nextRecord(words, fill)) {
       const packed = words[fill]!;
       const rates = this.packedRates(words[fill + R.W_USER]!, (packed & R.FLAG_PAT) !== 0);
@@ -26,8 +34,8 @@ export class UserRates {
 
   /** The user's fee and rebate as records.ts packs them; 0 if the defaults apply. */
   private packedRates(user: number, pat: boolean): number {
-    const terms = this.terms.get(user);
-    if (terms === undefined) return 0;
-    return R.packRates(tradingFeeBps(terms), makerRebateBps(terms, pat));
+    const rates = this.rates.get(user);
+    if (rates === undefined) return 0;
+    return R.packRates(tradingFeeBps(rates), makerRebateBps(rates, pat));
   }
 }

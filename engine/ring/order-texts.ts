@@ -1,9 +1,9 @@
 /**
- * The texts of orders, in memory that the gateway and the journal share: the client order id with the fingerprint of its
+ * The texts of orders, in memory that the gateway and the log stage share: the client order id with the fingerprint of its
  * request body, and the builder code. An order whose record lacks FLAG_TEXT has none.
  *
  * The gateway writes a slot before it publishes the placement, and reuses the slot only after the order's last event is
- * committed. The journal reads it while it owns the orderPlaced record. So each slot has one writer, and the rings'
+ * committed. The log stage reads it while it owns the orderPlaced record. So each slot has one writer, and the rings'
  * cursors hand it over. The operating system backs only pages that are touched.
  *
  *   72 bytes per slot                  0..63                              64..71
@@ -16,6 +16,8 @@ import { MAX_BUILDER_CODE_LENGTH, MAX_CLIENT_ORDER_ID_LENGTH } from "../limits.t
 
 const FINGERPRINT_AT = MAX_CLIENT_ORDER_ID_LENGTH;
 const SLOT_BYTES = FINGERPRINT_AT + 8;
+/** The most bytes that `copy` writes. */
+export const MAX_TEXT_BYTES = 10 + MAX_CLIENT_ORDER_ID_LENGTH + MAX_BUILDER_CODE_LENGTH;
 
 export class OrderTexts {
   readonly buffer: SharedArrayBuffer;
@@ -52,6 +54,24 @@ export class OrderTexts {
     return this.readText(this.codesAt + slot * MAX_BUILDER_CODE_LENGTH, MAX_BUILDER_CODE_LENGTH);
   }
 
+  /**
+   * Copies the slot's texts to `target` from `at` on: fingerprint (double), lengths (two bytes), client order id, builder code.
+   * @returns the first byte behind them
+   */
+  copy(slot: number, target: Buffer, at: number): number {
+    const base = slot * SLOT_BYTES;
+    const code = this.codesAt + slot * MAX_BUILDER_CODE_LENGTH;
+    const idLength = this.lengthOf(base, MAX_CLIENT_ORDER_ID_LENGTH);
+    const codeLength = this.lengthOf(code, MAX_BUILDER_CODE_LENGTH);
+    this.bytes.copy(target, at, base + FINGERPRINT_AT, base + FINGERPRINT_AT + 8);
+    target[at + 8] = idLength;
+    target[at + 9] = codeLength;
+    let end = at + 10;
+    for (let i = 0; i < idLength; i++) target[end++] = this.bytes[base + i]!;
+    for (let i = 0; i < codeLength; i++) target[end++] = this.bytes[code + i]!;
+    return end;
+  }
+
   fingerprint(slot: number): number {
     return this.doubles[(slot * SLOT_BYTES + FINGERPRINT_AT) / 8]!;
   }
@@ -62,8 +82,13 @@ export class OrderTexts {
   }
 
   private readText(base: number, room: number): string | null {
-    let end = base;
-    while (end < base + room && this.bytes[end] !== 0) end++;
-    return end === base ? null : this.bytes.toString("latin1", base, end);
+    const length = this.lengthOf(base, room);
+    return length === 0 ? null : this.bytes.toString("latin1", base, base + length);
+  }
+
+  private lengthOf(base: number, room: number): number {
+    let length = 0;
+    while (length < room && this.bytes[base + length] !== 0) length++;
+    return length;
   }
 }

@@ -14,7 +14,7 @@
  *   (*) amendOrder: double 6 is the order's new time priority, or its new expires at with flag extends. placeOrder with
  *       flag replaces: double 7 is the old order's remaining quantity as the gateway knew it.
  *
- * Engine event (engine -> journal -> gateway)
+ * Engine event (engine -> log -> gateway)
  *   word  0        1     2     3        4      5         6          7
  *         packed   slot  user  outcome  price  quantity  remaining  leg | reference
  *   double         4         5       6                     7
@@ -22,7 +22,8 @@
  *   packed: kind 0..7 | side 8..11 | status 12..15 | reason 16..19 | match type 20..21 | role 22 | flags 24..31
  *   flags:  post-only 24 | pat 25 | match end (orderAmended: extended) 26 | update end 27
  *           | cancel on disconnect (orderPlaced), lost priority (orderAmended) 28 | text 29 | quote 30
- *   (*) the journal writes them while it owns the record; the engine leaves 0.
+ *   (*) the log stage writes them while it owns the record; the engine leaves 0. It also raises `at` to that of the event
+ *       before it, since it reads several rings one after the other.
  *
  * Command kinds, and the fields that they read beside `packed`:
  *   placeOrder     slot user outcome price quantity market, order id, at, expires at (gtd), valid until (0 = none).
@@ -47,7 +48,8 @@
  *
  * Event kinds, and their fields beyond the drawing:
  *   orderPlaced     the command's order; status open (it rests unfilled), final (nothing filled) or queued
- *                   (fills follow); remaining; double 6 = expires at; word 7 = type | tif << 4 | stp << 8
+ *                   (fills follow); remaining; double 6 = expires at; word 7 = type | tif << 4 | stp << 8 |
+ *                   raised (*) << 12: `at` was raised, the order entered earlier
  *   orderFilled     one order's side of one match; makers first, then the taker with flag matchEnd. Flag updateEnd is on the
  *                   last taker fill of a command: one order.updated reports the taker's fills up to it. Word 7 = leg
  *                   (the number of earlier fills of this match) | the user's individual rates (*) << 5, see packRates;
@@ -190,6 +192,10 @@ export function packFill(side: number, status: number, matchType: number, role: 
 export const packTerms = (type: number, tif: number, stp: number): number => type | (tif << 4) | (stp << 8);
 export const termsType = (terms: number): number => terms & 0xf;
 export const termsTimeInForce = (terms: number): number => (terms >>> 4) & 0xf;
+export const RAISED = 1 << 12;
+export const isRaised = (terms: number): boolean => (terms & RAISED) !== 0;
+/** The terms as the engine wrote them. */
+export const termsOf = (terms: number): number => terms & (RAISED - 1);
 export const termsSelfTradePrevention = (terms: number): number => (terms >>> 8) & 0xf;
 
 /** Word 7 of orderFilled: the leg is below MAX_OUTCOMES. */

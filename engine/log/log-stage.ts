@@ -1,65 +1,69 @@
 /**
- * The journal as a stage of a thread, with its mailbox of account writes. The thread calls `run` whenever it wakes: an
- * engine thread whose last stage is the journal, or the journal's own thread.
+ * The log as a stage of a thread, with its mailbox of account writes. The thread calls `run` whenever it wakes: an engine
+ * thread whose last stage is the log, or the log's own thread.
  */
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
-import { type Durability, emptyWal, openDatabase } from "../projection/database.ts";
 import { OrderTexts } from "../ring/order-texts.ts";
 import { RingGate, type RingMemory } from "../ring/ring.ts";
-import type { Waker } from "../ring/waker.ts";
+import { Waker } from "../ring/waker.ts";
 import { Histogram, type HistogramMemory } from "../util/histogram.ts";
 import { createMicroClock } from "../util/micro-clock.ts";
-import { Journal } from "./journal.ts";
-import type { JournalMessage, JournalReply, WriteRequest } from "./journal-messages.ts";
-import { CommittedTotals } from "./totals.ts";
+import { type LogStart, openLog } from "./database.ts";
+import { Log } from "./log.ts";
+import type { LogMessage, LogRequest } from "./messages.ts";
+import { LogProgress } from "./progress.ts";
 
 const POSTED = 0;
 
-/** The setup for the thread that runs the journal. */
-export interface JournalSetup {
-  readonly path: string;
-  readonly durability: Durability;
+/** The setup for the thread that runs the log. */
+export interface LogSetup {
+  readonly start: LogStart;
   readonly events: readonly RingMemory[];
   readonly texts: SharedArrayBuffer;
-  readonly totals: SharedArrayBuffer;
+  readonly progress: SharedArrayBuffer;
   readonly port: MessagePort;
   /** The number of messages posted to `port`: the stage reads the port only after it changes. */
   readonly posted: SharedArrayBuffer;
+  readonly projectorWaker: SharedArrayBuffer;
   /** The epoch of the clock that all threads share (micro-clock.ts). */
   readonly clockEpoch: number;
-  /** The duration of each transaction, µs, and its number of dirty orders; this stage observes. */
+  /** The duration of each commit, µs, and its number of placements; this stage observes. */
   readonly commitTimes: HistogramMemory;
   readonly commitOrders: HistogramMemory;
 }
 
-export class JournalStage {
-  private readonly journal: Journal;
+export class LogStage {
+  private readonly log: Log;
   private readonly port: MessagePort;
   private readonly posted: Int32Array;
   private readonly gates: RingGate[];
+  private readonly progress: LogProgress;
   private readonly gateway: Waker;
   private received = 0;
 
-  constructor(setup: JournalSetup, gateway: Waker) {
+  constructor(setup: LogSetup, gateway: Waker) {
     this.port = setup.port;
     this.posted = new Int32Array(setup.posted);
     this.gateway = gateway;
     this.gates = setup.events.map((memory) => new RingGate(memory));
+    this.progress = new LogProgress(setup.progress);
     const [commitTimes, commitOrders] = [new Histogram(setup.commitTimes), new Histogram(setup.commitOrders)];
-    const db = openDatabase(setup.path, setup.durability);
-    emptyWal(db);
-    this.journal = new Journal({
-      db,
+    const projector = new Waker(setup.projectorWaker);
+    this.log = new Log({
+      ...openLog(setup.start),
       gates: this.gates,
       texts: new OrderTexts(setup.texts),
-      totals: new CommittedTotals(setup.totals),
+      progress: this.progress,
       now: Date.now,
       clock: createMicroClock(setup.clockEpoch),
       onCommit: (durationMicros, orders) => {
         commitTimes.observe(durationMicros);
         commitOrders.observe(orders);
       },
-      requestCheckpoint: () => this.port.postMessage("checkpoint" satisfies JournalReply),
+      requestCheckpoint: () => {
+        this.progress.requestCheckpoint();
+        projector.wake();
+      },
     });
   }
 
@@ -67,41 +71,43 @@ export class JournalStage {
   hasWork(): boolean {
     if (Atomics.load(this.posted, POSTED) !== this.received) return true;
     for (const gate of this.gates) if (gate.available() > 0) return true;
-    return false;
+    return this.progress.isCheckpointDone;
   }
 
   /** Commits everything available and wakes the gateway; returns false if there was nothing. Throws if the database fails. */
   run(): boolean {
-    const replies = this.journal.commit(() => this.receive());
+    if (this.progress.isCheckpointDone && this.progress.takeCheckpointDone()) this.log.finishCheckpoint();
+    const replies = this.log.commit(() => this.receive());
     if (replies === null) return false;
     for (const reply of replies) this.port.postMessage(reply);
     this.gateway.wake();
+    this.log.trimBesideLoad();
     return true;
   }
 
   /** Does a slice of background work; returns true if there may be more. */
   idle(): boolean {
-    return this.journal.idle();
+    return this.log.idle();
   }
 
   get stopped(): boolean {
-    return this.journal.stopped;
+    return this.log.stopped;
   }
 
   close(): void {
-    this.journal.close();
+    this.log.close();
     this.port.close();
   }
 
-  private receive(): WriteRequest[] {
-    const requests: WriteRequest[] = [];
+  private receive(): LogRequest[] {
+    const requests: LogRequest[] = [];
     if (Atomics.load(this.posted, POSTED) === this.received) return requests;
     for (;;) {
       const message = receiveMessageOnPort(this.port);
       if (message === undefined) return requests;
       this.received = (this.received + 1) | 0;
-      const content = message.message as JournalMessage;
-      if (content === "checkpointed") this.journal.finishCheckpoint();
+      const content = message.message as LogMessage;
+      if ("trimThrough" in content) this.log.trimUpTo(content.trimThrough);
       else requests.push(content);
     }
   }

@@ -1,0 +1,113 @@
+/**
+ * Appends batches to journal.db: collects the parts of one body and makes it durable with one INSERT, which commits. An
+ * error is final: nothing is retried. Knows no ring and no meaning of a record.
+ */
+import type Database from "better-sqlite3";
+import { RECORD_BYTES } from "../ring/records.ts";
+import { assert } from "../util/assert.ts";
+import { bodyBytes, FLAG_STARTED, HASH_BYTES, HEADER_BYTES, hashOf, readHeader, writeHeader } from "./batch-format.ts";
+
+const INITIAL_BYTES = 2 ** 20;
+
+/** Where the log continues. */
+export interface LogEnd {
+  readonly exchange: number;
+  /** The last batch; 0 for none. */
+  readonly batch: number;
+  /** Records up to and including it. */
+  readonly records: number;
+  /** ms */
+  readonly at: number;
+  /** The SHA-256 of its body. */
+  readonly hash: Buffer;
+}
+
+export const NO_HASH = Buffer.alloc(HASH_BYTES);
+
+/** The end of the log in the database, or null if it has no batch. */
+export function readLogEnd(db: Database.Database): LogEnd | null {
+  const body = db.prepare("SELECT body FROM batches ORDER BY number DESC LIMIT 1").pluck().get() as Buffer | undefined;
+  if (body === undefined) return null;
+  const { exchange, number, position, records, at } = readHeader(body);
+  return { exchange, batch: number, records: position + records, at, hash: hashOf(body) };
+}
+
+export class LogAppender {
+  private end: LogEnd;
+  private flags = FLAG_STARTED;
+  /** The body of the open batch. */
+  private body = Buffer.alloc(INITIAL_BYTES);
+  private length = 0;
+  private records = 0;
+  private texts = 0;
+  private readonly insert: Database.Statement;
+
+  constructor(db: Database.Database, end: LogEnd) {
+    this.end = end;
+    this.insert = db.prepare("INSERT INTO batches VALUES (?, ?, ?)");
+  }
+
+  /** The last batch. */
+  get last(): LogEnd {
+    return this.end;
+  }
+
+  /** Begins a batch; drops one that was begun and not committed. */
+  begin(): void {
+    this.length = HEADER_BYTES;
+    this.records = 0;
+    this.texts = 0;
+  }
+
+  /** Copies records, before any text. */
+  addRecords(bytes: Uint8Array): void {
+    assert(this.texts === 0, "records come before texts");
+    this.reserve(bytes.length);
+    this.body.set(bytes, this.length);
+    this.length += bytes.length;
+    this.records += bytes.length / RECORD_BYTES;
+  }
+
+  /** Copies one record's text, before any request. @param bytes its most bytes @param write writes it; returns its end */
+  addText(bytes: number, write: (body: Buffer, at: number) => number): void {
+    this.reserve(bytes);
+    const end = write(this.body, this.length);
+    this.texts += end - this.length;
+    this.length = end;
+  }
+
+  /** Copies a request, after all texts. */
+  addRequest(payload: Uint8Array): void {
+    this.reserve(payload.length + 4);
+    this.body.writeUInt32LE(payload.length, this.length);
+    this.body.set(payload, this.length + 4);
+    this.length += payload.length + 4;
+  }
+
+  /**
+   * Makes the batch durable; returns the bytes of its body.
+   * @param at ms; a time before the last batch's is raised @param lastEntry before this batch
+   */
+  commit(at: number, lastEntry: number): number {
+    const { exchange, batch, records: position, hash } = this.end;
+    const { records, texts, flags, length } = this;
+    const number = batch + 1;
+    const time = Math.max(this.end.at, at);
+    const writes = length - HEADER_BYTES - records * RECORD_BYTES - texts;
+    const header = { number, at: time, position, lastEntry, exchange, records, texts, writes, flags };
+    assert(bodyBytes(header) === length, "a body is the sum of its parts");
+    writeHeader(this.body, header, hash);
+    const body = this.body.subarray(0, length);
+    this.insert.run(number, time, body);
+    this.end = { exchange, batch: number, records: position + records, at: time, hash: hashOf(body) };
+    this.flags = 0;
+    return length;
+  }
+
+  private reserve(bytes: number): void {
+    if (this.length + bytes <= this.body.length) return;
+    const grown = Buffer.alloc(Math.max(2 * this.body.length, this.length + bytes));
+    this.body.copy(grown, 0, 0, this.length);
+    this.body = grown;
+  }
+}

@@ -1,0 +1,285 @@
+/**
+ * The books as of a place in the log: the markets that can trade and all live orders. A tracker follows the log's batches
+ * and gives the opening of the next one, so that an archive of any day can be replayed without the days before. Checks
+ * nothing that the log says, and never reads a table.
+ */
+import { Packr } from "msgpackr/pack";
+import { isFinal, MarketStatus, restingTimeInForce } from "../constants.ts";
+import { MAX_OUTCOME_ID } from "../limits.ts";
+import * as R from "../ring/records.ts";
+import { assert } from "../util/assert.ts";
+import { NumberMap } from "../util/number-map.ts";
+import { withIndex } from "../util/typed-arrays.ts";
+import { type BatchHeader, FLAG_STARTED, type Records, readHeader, recordsOf, requestsOf } from "./batch-format.ts";
+
+/** A market with its first outcome's id, its number of outcomes and its MarketStatus. */
+export type OpeningMarket = readonly [id: number, firstOutcome: number, outcomes: number, status: number];
+
+/**
+ * markets: by id; proposals, open and halted markets, and those that closed since the last start and aren't settled.
+ * orders: a restoreOrder command record (ring/records.ts) for each live order, in order of priority. Its slot is 0, its
+ * time is that of its placement, and double 7, which the command doesn't use, is its priority: its id, or what an amend
+ * gave it. The flag cancelOnDisconnect is as placed.
+ */
+export interface Opening {
+  readonly markets: readonly OpeningMarket[];
+  readonly orders: Buffer;
+}
+
+export const EMPTY_OPENING: Opening = { markets: [], orders: Buffer.alloc(0) };
+
+/** In place of an opening: the archive was made without the one before it. */
+export const UNKNOWN_OPENING = { markets: null, orders: null } as const;
+
+/** Of an opening's record. */
+export const D_OPENING_PRIORITY = 7;
+
+const packr = new Packr({ useRecords: false });
+
+export const packOpening = (opening: Opening | typeof UNKNOWN_OPENING): Buffer => packr.pack(opening);
+
+export const unpackOpening = (bytes: Buffer): Opening => packr.unpack(bytes) as Opening;
+
+/** The records of an opening's orders, aligned in memory. */
+export function openingRecords({ orders }: Opening): Records {
+  const { buffer } = new Uint8Array(orders);
+  return {
+    words: new Int32Array(buffer),
+    doubles: new Float64Array(buffer),
+    count: orders.length / R.RECORD_BYTES,
+  };
+}
+
+/** The account writes that say which markets can trade. */
+export type MarketWrite =
+  | {
+      kind: "createMarket";
+      id: number;
+      firstOutcomeId: number;
+      outcomes: readonly string[];
+      /** A proposal can't trade before it is opened. */
+      proposedBy: number | null;
+    }
+  | { kind: "openMarket" | "refuseMarket" | "settleMarket"; marketId: number };
+
+const MARKET_WRITES: readonly string[] = ["createMarket", "openMarket", "refuseMarket", "settleMarket"];
+
+/** The market writes of a batch, in order. Unpacks only requests that can have one. */
+export function* marketWritesOf(body: Buffer, header: BatchHeader): Generator<MarketWrite> {
+  if (header.writes === 0) return;
+  for (const payload of requestsOf(body, header)) {
+    if (!payload.includes("Market")) continue;
+    const { writes } = packr.unpack(payload) as { writes: readonly { kind: string }[] };
+    for (const write of writes) if (MARKET_WRITES.includes(write.kind)) yield write as MarketWrite;
+  }
+}
+
+interface TrackedMarket {
+  readonly first: number;
+  readonly outcomes: number;
+  status: number;
+}
+
+const INITIAL_ORDERS = 1024;
+
+/** The markets and live orders after the batches that it followed. */
+export class OpeningTracker {
+  private readonly marketsById = new Map<number, TrackedMarket>();
+  private readonly marketOfOutcome = new Int32Array(MAX_OUTCOME_ID + 1);
+  /** A record per order, at an index from 1 on; an id of 0 means that the index is free. */
+  private words = new Int32Array(INITIAL_ORDERS * R.RECORD_WORDS);
+  private doubles = new Float64Array(this.words.buffer);
+  private capacity = INITIAL_ORDERS;
+  private used = 0;
+  private readonly free: number[] = [];
+  /** The index of a slot's last order. */
+  private bySlot = new Int32Array(1024);
+  /** The index of each live order that no event has named since the last start, by id: its slot is unknown. */
+  private unnamed = new NumberMap();
+  private live = 0;
+
+  constructor(opening: Opening = EMPTY_OPENING) {
+    for (const [id, first, outcomes, status] of opening.markets) this.addMarket(id, first, outcomes, status);
+    const { words, count } = openingRecords(opening);
+    for (let i = 0; i < count; i++) {
+      const index = this.allocate();
+      this.words.set(words.subarray(i * R.RECORD_WORDS, (i + 1) * R.RECORD_WORDS), index * R.RECORD_WORDS);
+      this.unnamed.set(this.idAt(index), index);
+    }
+  }
+
+  /** The number of live orders. */
+  get orders(): number {
+    return this.live;
+  }
+
+  /** Applies a batch: the one after the last. */
+  follow(body: Buffer, header: BatchHeader = readHeader(body)): void {
+    if ((header.flags & FLAG_STARTED) !== 0) this.start();
+    for (const write of marketWritesOf(body, header)) this.writeMarket(write);
+    const { words, doubles, count } = recordsOf(body, header);
+    for (let w = 0; w < count * R.RECORD_WORDS; w += R.RECORD_WORDS) this.event(words, doubles, w);
+  }
+
+  /** The opening of the batch after the last. */
+  opening(): Opening {
+    const markets: OpeningMarket[] = [];
+    for (const [id, { first, outcomes, status }] of this.marketsById) markets.push([id, first, outcomes, status]);
+    markets.sort(([a], [b]) => a - b);
+    const records = new Int32Array(this.live * R.RECORD_WORDS);
+    this.inPriority().forEach((index, i) => {
+      const record = this.words.subarray(index * R.RECORD_WORDS, (index + 1) * R.RECORD_WORDS);
+      records.set(record, i * R.RECORD_WORDS);
+      const market = this.marketOfOutcome[record[R.W_OUTCOME]!]!;
+      records[i * R.RECORD_WORDS + R.W_MARKET] = market;
+    });
+    return { markets, orders: Buffer.from(records.buffer) };
+  }
+
+  // ---------------------------------------------------------------- markets
+
+  private addMarket(id: number, first: number, outcomes: number, status: number): void {
+    this.marketsById.set(id, { first, outcomes, status });
+    this.marketOfOutcome.fill(id, first, first + outcomes);
+  }
+
+  private writeMarket(write: MarketWrite): void {
+    if (write.kind === "createMarket") {
+      const status = write.proposedBy === null ? MarketStatus.open : MarketStatus.proposed;
+      this.addMarket(write.id, write.firstOutcomeId, write.outcomes.length, status);
+    } else if (write.kind === "openMarket") this.setStatus(write.marketId, MarketStatus.open);
+    else this.marketsById.delete(write.marketId);
+  }
+
+  private setStatus(id: number, status: number): void {
+    const market = this.marketsById.get(id);
+    if (market !== undefined) market.status = status;
+  }
+
+  // ---------------------------------------------------------------- orders
+
+  /** Slots begin again, and the engines don't open closed markets. */
+  private start(): void {
+    for (const [id, { status }] of this.marketsById) if (status === MarketStatus.closed) this.marketsById.delete(id);
+    this.bySlot.fill(0);
+    this.unnamed = new NumberMap(this.live);
+    for (let index = 1; index <= this.used; index++) {
+      const id = this.idAt(index);
+      if (id !== 0) this.unnamed.set(id, index);
+    }
+  }
+
+  private event(words: Int32Array, doubles: Float64Array, w: number): void {
+    const packed = words[w]!;
+    switch (R.kindOf(packed)) {
+      case R.EventKind.orderPlaced:
+        if (!isFinal(R.statusOf(packed))) this.place(words, doubles, w);
+        return;
+      case R.EventKind.orderFilled:
+        if (words[w + R.W_REMAINING] === 0) this.end(words, doubles, w);
+        else this.words[this.find(words, doubles, w) + R.W_QUANTITY] = words[w + R.W_REMAINING]!;
+        return;
+      case R.EventKind.orderCanceled:
+        return this.end(words, doubles, w);
+      case R.EventKind.orderReduced:
+      case R.EventKind.orderAmended:
+        return this.amend(words, doubles, w);
+      case R.EventKind.marketChanged:
+        return this.setStatus(words[w + R.W_SLOT]!, R.statusOf(packed));
+    }
+  }
+
+  private place(words: Int32Array, doubles: Float64Array, w: number): void {
+    const index = this.allocate();
+    const slot = words[w + R.W_SLOT]!;
+    if (slot >= this.bySlot.length) this.bySlot = withIndex(this.bySlot, slot);
+    this.bySlot[slot] = index;
+    const packed = words[w]!;
+    const terms = words[w + R.W_REFERENCE]!;
+    const [type, tif, stp] = [R.termsType(terms), R.termsTimeInForce(terms), R.termsSelfTradePrevention(terms)];
+    const flags = packed & R.ORDER_FLAGS;
+    const order = index * R.RECORD_WORDS;
+    this.words[order] = R.packCommand(R.CommandKind.restoreOrder, R.sideOf(packed), type, tif, stp, flags);
+    this.words[order + R.W_SLOT] = 0;
+    this.words[order + R.W_USER] = words[w + R.W_USER]!;
+    this.words[order + R.W_OUTCOME] = words[w + R.W_OUTCOME]!;
+    this.words[order + R.W_PRICE] = words[w + R.W_PRICE]!;
+    this.words[order + R.W_QUANTITY] = words[w + R.W_REMAINING]!;
+    this.words[order + R.W_REFERENCE] = words[w + R.W_QUANTITY]!;
+    const [from, to] = [w >> 1, order >> 1];
+    this.doubles[to + R.D_ORDER_ID] = doubles[from + R.D_ORDER_ID]!;
+    this.doubles[to + R.D_AT] = doubles[from + R.D_AT]!;
+    this.doubles[to + R.D_EXPIRES_AT] = doubles[from + R.D_DETAIL]!;
+    this.doubles[to + D_OPENING_PRIORITY] = doubles[from + R.D_ORDER_ID]!;
+  }
+
+  private amend(words: Int32Array, doubles: Float64Array, w: number): void {
+    if (words[w + R.W_REMAINING] === 0) return this.end(words, doubles, w);
+    const order = this.find(words, doubles, w);
+    this.words[order + R.W_PRICE] = words[w + R.W_PRICE]!;
+    this.words[order + R.W_QUANTITY] = words[w + R.W_REMAINING]!;
+    this.words[order + R.W_REFERENCE] = words[w + R.W_QUANTITY]!;
+    const packed = words[w]!;
+    if (R.kindOf(packed) !== R.EventKind.orderAmended) return;
+    const detail = doubles[(w >> 1) + R.D_DETAIL]!;
+    if ((packed & R.FLAG_LOST_PRIORITY) !== 0) this.doubles[(order >> 1) + D_OPENING_PRIORITY] = detail;
+    if ((packed & R.FLAG_EXTENDS) === 0) return;
+    this.doubles[(order >> 1) + R.D_EXPIRES_AT] = detail;
+    this.words[order] = R.withTimeInForce(this.words[order]!, restingTimeInForce(detail));
+  }
+
+  private end(words: Int32Array, doubles: Float64Array, w: number): void {
+    const order = this.find(words, doubles, w);
+    this.doubles[(order >> 1) + R.D_ORDER_ID] = 0;
+    this.free.push(order / R.RECORD_WORDS);
+    this.live--;
+  }
+
+  /** The first word of the record of the live order that the event at word `w` names. */
+  private find(words: Int32Array, doubles: Float64Array, w: number): number {
+    const id = doubles[(w >> 1) + R.D_ORDER_ID]!;
+    const slot = words[w + R.W_SLOT]!;
+    const index = slot < this.bySlot.length ? this.bySlot[slot]! : 0;
+    return (this.idAt(index) === id ? index : this.name(id, slot)) * R.RECORD_WORDS;
+  }
+
+  /** An event names a restored order's slot for the first time. */
+  private name(id: number, slot: number): number {
+    const index = this.unnamed.get(id);
+    assert(index !== 0, "an event names a live order");
+    this.unnamed.delete(id);
+    this.bySlot = withIndex(this.bySlot, slot);
+    this.bySlot[slot] = index;
+    return index;
+  }
+
+  private idAt(index: number): number {
+    return this.doubles[index * R.RECORD_DOUBLES + R.D_ORDER_ID]!;
+  }
+
+  private allocate(): number {
+    this.live++;
+    const index = this.free.pop() ?? ++this.used;
+    if (index >= this.capacity) {
+      this.capacity *= 2;
+      this.words = withIndex(this.words, this.capacity * R.RECORD_WORDS - 1);
+      this.doubles = new Float64Array(this.words.buffer);
+    }
+    return index;
+  }
+
+  /** The indices of all live orders by priority. No two orders have the same. */
+  private inPriority(): number[] {
+    const priorities = new Float64Array(this.live);
+    const byPriority = new NumberMap(this.live);
+    let count = 0;
+    for (let index = 1; index <= this.used; index++) {
+      if (this.idAt(index) === 0) continue;
+      const priority = this.doubles[index * R.RECORD_DOUBLES + D_OPENING_PRIORITY]!;
+      priorities[count++] = priority;
+      byPriority.set(priority, index);
+    }
+    assert(count === byPriority.size && count === this.live, "every live order has a priority of its own");
+    return Array.from(priorities.sort(), (priority) => byPriority.get(priority));
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * How far the log and its projection are, in memory that all threads share. The log stage writes what it committed, the
+ * projector what it projected, and the gateway what readers wait for. Each cell has one writer.
+ *
+ *   64-bit cell   0..2                         16..18                       32
+ *                 committed: batch, records,   projected: batch, records,   wanted: the last batch that a
+ *                 at (ms)                      at (ms)                      reader waits for
+ *                 log stage                    projector                    gateway
+ *   then 32-bit words: 0 the log stage wants a checkpoint; 16 the gateway wants the projector to stop; 32 the projector has
+ *   finished the checkpoint
+ */
+const COMMITTED = 0;
+const PROJECTED = 16;
+const WANTED = 32;
+const BATCH = 0;
+const RECORDS = 1;
+const AT = 2;
+const CELLS = 48;
+const WORDS = 64;
+const CHECKPOINT_WANTED = 0;
+const STOP = 16;
+const CHECKPOINT_DONE = 32;
+
+/** A batch of the log. */
+export interface Position {
+  readonly batch: number;
+  /** Records up to and including the batch. */
+  readonly records: number;
+  /** ms */
+  readonly at: number;
+}
+
+export class LogProgress {
+  readonly buffer: SharedArrayBuffer;
+  private readonly cells: BigInt64Array;
+  private readonly words: Int32Array;
+
+  constructor(buffer: SharedArrayBuffer = new SharedArrayBuffer(CELLS * 8 + WORDS * 4)) {
+    this.buffer = buffer;
+    this.cells = new BigInt64Array(buffer, 0, CELLS);
+    this.words = new Int32Array(buffer, CELLS * 8, WORDS);
+  }
+
+  get committedBatch(): number {
+    return Number(Atomics.load(this.cells, COMMITTED + BATCH));
+  }
+
+  get projectedBatch(): number {
+    return Number(Atomics.load(this.cells, PROJECTED + BATCH));
+  }
+
+  /** The parts may be of two batches that follow each other. */
+  get committed(): Position {
+    return this.read(COMMITTED);
+  }
+
+  /** The parts may be of two transactions that follow each other. */
+  get projected(): Position {
+    return this.read(PROJECTED);
+  }
+
+  /** Called only by the log stage, and before it runs. */
+  commit(position: Position): void {
+    this.write(COMMITTED, position);
+  }
+
+  /** Called only by the projector, and before it runs. */
+  project(position: Position): void {
+    this.write(PROJECTED, position);
+  }
+
+  /** Called only by the gateway: a reader waits for this batch. The caller wakes the projector. */
+  want(batch: number): void {
+    Atomics.store(this.cells, WANTED, BigInt(batch));
+  }
+
+  /** True if a reader waits for a batch that isn't projected. */
+  get isWanted(): boolean {
+    return Atomics.load(this.cells, WANTED) > Atomics.load(this.cells, PROJECTED + BATCH);
+  }
+
+  /** The log stage asks for a checkpoint of journal.db. The caller wakes the projector. */
+  requestCheckpoint(): void {
+    Atomics.store(this.words, CHECKPOINT_WANTED, 1);
+  }
+
+  /** The gateway asks the projector to stop once it has projected the log to its end. The caller wakes it. */
+  requestStop(): void {
+    Atomics.store(this.words, STOP, 1);
+  }
+
+  get isStopRequested(): boolean {
+    return Atomics.load(this.words, STOP) === 1;
+  }
+
+  get isCheckpointRequested(): boolean {
+    return Atomics.load(this.words, CHECKPOINT_WANTED) === 1;
+  }
+
+  /** True once after each request: the projector starts the checkpoint. */
+  takeCheckpointRequest(): boolean {
+    return Atomics.exchange(this.words, CHECKPOINT_WANTED, 0) === 1;
+  }
+
+  /** The projector has finished the checkpoint. The caller wakes the log stage. */
+  finishCheckpoint(): void {
+    Atomics.store(this.words, CHECKPOINT_DONE, 1);
+  }
+
+  get isCheckpointDone(): boolean {
+    return Atomics.load(this.words, CHECKPOINT_DONE) === 1;
+  }
+
+  /** True once after each checkpoint. */
+  takeCheckpointDone(): boolean {
+    return Atomics.exchange(this.words, CHECKPOINT_DONE, 0) === 1;
+  }
+
+  private read(cell: number): Position {
+    const [batch, records, at] = [BATCH, RECORDS, AT].map((part) => Number(Atomics.load(this.cells, cell + part)));
+    return { batch: batch ?? 0, records: records ?? 0, at: at ?? 0 };
+  }
+
+  private write(cell: number, { batch, records, at }: Position): void {
+    Atomics.store(this.cells, cell + AT, BigInt(at));
+    Atomics.store(this.cells, cell + RECORDS, BigInt(records));
+    // Last: readers act on it.
+    Atomics.store(this.cells, cell + BATCH, BigInt(batch));
+  }
+}
