@@ -1,6 +1,6 @@
 /**
- * Integrations by their builder code: assigns each a number at its first order and sums its orders and fills. A pass
- * writes each builder's row once, in the transaction of the orders and fills themselves.
+ * Integrations by their builder code: assigns each a number at its first order and sums its orders and fills. Writes
+ * each builder's row once a transaction, with the orders and fills themselves.
  */
 import type Database from "better-sqlite3";
 
@@ -17,7 +17,7 @@ interface Sums {
 
 export class Builders {
   private readonly ids = new Map<string, number>();
-  /** By builder: the sums of this pass. */
+  /** By builder: the sums of this transaction. */
   private readonly pending = new Map<number, Sums>();
   private readonly find: Database.Statement;
   private readonly insert: Database.Statement;
@@ -55,7 +55,7 @@ export class Builders {
     sums.fees += fee;
   }
 
-  /** Writes the sums of this pass. Inside the transaction. */
+  /** Writes the sums of this transaction. Inside the transaction. */
   flush(): void {
     if (this.pending.size === 0) return;
     for (const [id, { orders, fills, volume, notional, fees }] of this.pending) {

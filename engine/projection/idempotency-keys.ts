@@ -1,6 +1,6 @@
 /**
  * Rows of Idempotency-Keys. Each is inserted in the transaction of its effect, so that no crash leaves one without the
- * other. Owned by the journal. The gateway decides which request may act and how it responds to a repeat
+ * other. Owned by the projector. The gateway decides which request may act and how it responds to a repeat
  * (server/http/idempotency.ts).
  */
 import type Database from "better-sqlite3";
@@ -21,7 +21,7 @@ export interface KeptRequest {
   readonly reference: number | null;
 }
 
-/** A kept request as the journal gets it. */
+/** A kept request as the log has it. */
 export interface KeptWrite extends KeptRequest {
   /** The row that its first write creates; null if the command's event brings it. */
   readonly subject: number | null;
@@ -30,7 +30,10 @@ export interface KeptWrite extends KeptRequest {
 export class IdempotencyKeys {
   private readonly insert: Database.Statement;
   private readonly prune: Database.Statement;
-  /** Requests whose command's event hasn't arrived, by reference. */
+  private readonly insertAwaited: Database.Statement;
+  private readonly deleteAwaited: Database.Statement;
+  private readonly deleteAllAwaited: Database.Statement;
+  /** Requests whose command's event hasn't arrived, by reference; the table awaited_keys has the same. */
   private readonly awaited = new Map<number, KeptRequest>();
 
   constructor(db: Database.Database) {
@@ -42,11 +45,27 @@ export class IdempotencyKeys {
       `DELETE FROM idempotency_keys WHERE (user_id, key) IN
          (SELECT user_id, key FROM idempotency_keys WHERE created_at <= ? ORDER BY created_at LIMIT ${MAX_KEYS_PRUNED})`,
     );
+    this.insertAwaited = db.prepare(
+      "INSERT OR REPLACE INTO awaited_keys (reference, user_id, key, request, created_at) VALUES (?, ?, ?, ?, ?)",
+    );
+    this.deleteAwaited = db.prepare("DELETE FROM awaited_keys WHERE reference = ?");
+    this.deleteAllAwaited = db.prepare("DELETE FROM awaited_keys");
+    const rows = db
+      .prepare("SELECT reference, user_id AS userId, key, request, created_at AS at FROM awaited_keys")
+      .all();
+    for (const row of rows as (KeptRequest & { reference: number })[]) this.awaited.set(row.reference, row);
+  }
+
+  /** A start of the exchange: references begin again, and commands without an event were never executed. */
+  start(): void {
+    this.awaited.clear();
+    this.deleteAllAwaited.run();
   }
 
   /** Expects the event of the command `reference`. The gateway posts the request before the command, so the event can't be first. */
   await(reference: number, request: KeptRequest): void {
     this.awaited.set(reference, request);
+    this.insertAwaited.run(reference, request.userId, request.key, request.request, request.at);
   }
 
   /** A command's event has arrived. @param subject the resulting entry @param fee micro-USDC charged */
@@ -54,6 +73,7 @@ export class IdempotencyKeys {
     const request = this.awaited.get(reference);
     if (request === undefined) return;
     this.awaited.delete(reference);
+    this.deleteAwaited.run(reference);
     this.keep(request, subject, fee);
   }
 

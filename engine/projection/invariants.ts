@@ -62,7 +62,10 @@ const LINKS: readonly (readonly [table: string, column: string, parent: string])
   ["orders", "outcome_id", "outcomes"],
   ["orders", "builder_id", "builders"],
   ["fills", "order_id", "orders"],
-  ["order_updates", "order_id", "orders"],
+  ["term_changes", "order_id", "orders"],
+  ["unfinished_orders", "order_id", "orders"],
+  ["update_index", "user_id", "users"],
+  ["newest_of_user", "user_id", "users"],
   ["positions", "user_id", "users"],
   ["positions", "outcome_id", "outcomes"],
   ["entries", "nullif(user_id, 0)", "users"],
@@ -80,11 +83,8 @@ const LINKS: readonly (readonly [table: string, column: string, parent: string])
   ["social_identities", "user_id", "users"],
 ];
 
-/** Each fill once per candle interval, in this order, so that candles are looked up by key. OF_CANDLE: candle `c` includes it. */
-const LENGTHS = `(SELECT value AS minutes FROM json_each('${JSON.stringify(Object.values(CANDLE_MINUTES))}'))`;
-const TRADES_OF_LENGTHS = `${LENGTHS} CROSS JOIN fills`;
-const OF_CANDLE = `c.outcome_id = fills.outcome_id AND c.interval = minutes
-  AND c.open_time = created_at - created_at % (minutes * 60000) AND c.last_fill_id >= fills.id`;
+/** The lengths of candles, minutes. */
+const LENGTHS = `(SELECT value AS length FROM json_each('${JSON.stringify(Object.values(CANDLE_MINUTES))}'))`;
 
 /** The last fill or entry from before rebates were bounded and voided sets paid 1 USDC. */
 const OLD_REBATES = "(SELECT value FROM meta WHERE key = 'old_rebates')";
@@ -141,13 +141,21 @@ export const INVARIANTS: readonly Invariant[] = [
   {
     name: "each balance follows from the previous row, and its account has the last one",
     of: ["accounts", "fills", "entries"],
-    sql: `SELECT id, user_id, before, amount, balance_after, balance FROM (
-       SELECT *, lag(balance_after, 1, 0) OVER own AS before, lead(id) OVER own AS next FROM (
-         SELECT id, user_id, CASE side WHEN 1 THEN -1 ELSE 1 END * price * quantity * 100 - fee + rebate AS amount,
-           balance_after FROM fills
-         UNION ALL SELECT id, user_id, amount, balance_after FROM entries WHERE user_id > 0)
-       WINDOW own AS (PARTITION BY user_id ORDER BY id)) LEFT JOIN accounts USING (user_id)
-     WHERE before + amount <> balance_after OR (next IS NULL AND balance IS NOT balance_after)`,
+    // The previous row is the previous fill, or an entry after it. Other invariants check the links.
+    sql: `SELECT f.id, f.user_id, f.balance_after FROM fills f LEFT JOIN fills p ON p.id = f.previous_of_user
+       LEFT JOIN entries e ON e.id = (SELECT max(id) FROM entries x INDEXED BY entries_by_user
+         WHERE x.user_id = f.user_id AND x.id < f.id AND x.id > f.previous_of_user)
+       WHERE coalesce(e.balance_after, p.balance_after, 0) + CASE f.side WHEN 1 THEN -1 ELSE 1 END * f.price * f.quantity * 100
+         - f.fee + f.rebate <> f.balance_after
+     UNION ALL SELECT e.id, e.user_id, e.balance_after FROM entries e LEFT JOIN fills p ON p.id = e.last_fill_id
+       LEFT JOIN entries d ON d.id = (SELECT max(id) FROM entries x INDEXED BY entries_by_user
+         WHERE x.user_id = e.user_id AND x.id < e.id AND x.id > e.last_fill_id)
+       WHERE e.user_id > 0 AND coalesce(d.balance_after, p.balance_after, 0) + e.amount <> e.balance_after
+     UNION ALL SELECT max(coalesce(p.id, 0), coalesce(d.id, 0)), a.user_id, balance FROM accounts a
+       LEFT JOIN newest_of_user n ON n.user_id = a.user_id LEFT JOIN fills p ON p.id = n.fill_id
+       LEFT JOIN entries d ON d.id = (SELECT max(id) FROM entries x INDEXED BY entries_by_user
+         WHERE x.user_id = a.user_id AND x.id > coalesce(n.fill_id, 0))
+       WHERE balance <> coalesce(d.balance_after, p.balance_after, 0)`,
   },
   {
     name: "the house = fees less rebates, the remainders of mints, merges and settlements, and operators' deposits less withdrawals",
@@ -219,7 +227,7 @@ export const INVARIANTS: readonly Invariant[] = [
          ELSE settled_sets <> 0 OR resolved_at IS NOT NULL OR known <> 0 END
      UNION ALL SELECT market_id FROM positions JOIN outcomes ON id = outcome_id
        WHERE quantity > 0 AND market_id IN (SELECT id FROM markets WHERE status IN (4, 5))
-     UNION ALL SELECT market_id FROM current_orders o JOIN outcomes ON outcomes.id = outcome_id
+     UNION ALL SELECT market_id FROM orders o JOIN outcomes ON outcomes.id = outcome_id
        WHERE o.status < 5 AND market_id NOT IN (SELECT id FROM markets WHERE status IN (1, 2))`,
   },
   {
@@ -272,27 +280,27 @@ export const INVARIANTS: readonly Invariant[] = [
   {
     name: "each order's filled quantity = the sum of its fills",
     of: ["orders", "fills"],
-    sql: `SELECT o.id FROM current_orders o LEFT JOIN (SELECT order_id, sum(quantity) AS filled FROM fills GROUP BY order_id) f
+    sql: `SELECT o.id FROM orders o LEFT JOIN (SELECT order_id, sum(quantity) AS filled FROM fills GROUP BY order_id) f
      ON f.order_id = o.id WHERE o.quantity - o.remaining <> coalesce(f.filled, 0)`,
   },
   {
     name: "an order's status matches its remaining quantity",
     of: ["orders"],
-    sql: `SELECT id FROM current_orders WHERE (status = 5) <> (remaining = 0) OR (status = 3 AND remaining <> quantity)
+    sql: `SELECT id FROM orders WHERE (status = 5) <> (remaining = 0) OR (status = 3 AND remaining <> quantity)
      OR (status = 4 AND (remaining = quantity OR remaining = 0)) OR remaining > quantity`,
   },
   {
     name: "live buys and pending withdrawals are covered by their owner's balance",
     of: ["orders", "withdrawals"],
     sql: `SELECT user_id FROM (
-       SELECT user_id, price * remaining * 100 AS held FROM current_orders WHERE status < 5 AND side = 1
+       SELECT user_id, price * remaining * 100 AS held FROM orders WHERE status < 5 AND side = 1
        UNION ALL SELECT user_id, amount FROM withdrawals WHERE status = 'pending') h
      GROUP BY user_id HAVING sum(held) > coalesce((SELECT balance FROM accounts a WHERE a.user_id = h.user_id), 0)`,
   },
   {
     name: "live sells are covered by their owner's shares",
     of: ["orders", "positions"],
-    sql: `SELECT user_id, outcome_id FROM current_orders o WHERE status < 5 AND side = 2 GROUP BY user_id, outcome_id
+    sql: `SELECT user_id, outcome_id FROM orders o WHERE status < 5 AND side = 2 GROUP BY user_id, outcome_id
      HAVING sum(remaining) > coalesce((SELECT quantity FROM positions p
        WHERE p.user_id = o.user_id AND p.outcome_id = o.outcome_id), 0)`,
   },
@@ -330,113 +338,101 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     name: "each order links to its owner's previous order",
-    of: ["orders"],
-    sql: `SELECT id FROM (SELECT id, previous_of_user, lag(id, 1, 0) OVER (PARTITION BY user_id ORDER BY id) AS before
-     FROM orders) WHERE previous_of_user <> before`,
+    of: ["orders", "newest_of_user"],
+    // A link that names an older order of the same owner is at most the previous one. So all are, if their sum is right.
+    sql: `SELECT o.id, o.previous_of_user FROM orders o LEFT JOIN orders p ON p.id = o.previous_of_user
+       WHERE o.previous_of_user <> 0 AND (p.id < o.id AND p.user_id = o.user_id) IS NOT 1
+     UNION ALL SELECT coalesce(sum(id - previous_of_user), 0) AS found,
+       (SELECT coalesce(sum(order_id), 0) FROM newest_of_user) AS newest FROM orders HAVING found <> newest`,
   },
   {
     name: "each fill links to the previous fill of its owner and of its order",
-    of: ["fills"],
-    sql: `SELECT id FROM (SELECT id, previous_of_user, lag(id, 1, 0) OVER (PARTITION BY user_id ORDER BY id) AS of_user,
-       previous_of_order, lag(id, 1, 0) OVER (PARTITION BY order_id ORDER BY id) AS of_order FROM fills)
-     WHERE previous_of_user <> of_user OR previous_of_order <> of_order`,
+    of: ["fills", "orders", "newest_of_user"],
+    sql: `SELECT f.id, f.previous_of_user, f.previous_of_order FROM fills f
+       LEFT JOIN fills u ON u.id = f.previous_of_user LEFT JOIN fills o ON o.id = f.previous_of_order
+       WHERE (f.previous_of_user <> 0 AND (u.id < f.id AND u.user_id = f.user_id) IS NOT 1)
+         OR (f.previous_of_order <> 0 AND (o.id < f.id AND o.order_id = f.order_id) IS NOT 1)
+     UNION ALL SELECT 'users', coalesce(sum(id - previous_of_user), 0) AS found,
+       (SELECT coalesce(sum(fill_id), 0) FROM newest_of_user) AS newest FROM fills HAVING found <> newest
+     UNION ALL SELECT 'orders', coalesce(sum(id - previous_of_order), 0) AS found,
+       (SELECT coalesce(sum(last_fill_id), 0) FROM orders WHERE remaining < quantity) AS newest FROM fills
+       HAVING found <> newest`,
   },
   {
     name: "each trade links to its market's previous trade",
-    of: ["fills"],
-    sql: `SELECT id FROM (SELECT f.id, previous_of_market,
-       lag(f.id, 1, 0) OVER (PARTITION BY o.market_id ORDER BY f.id) AS before
-     FROM fills f JOIN outcomes o ON o.id = f.outcome_id WHERE role = 1) WHERE previous_of_market <> before`,
+    of: ["fills", "newest_of_market"],
+    sql: `SELECT f.id, f.previous_of_market FROM fills f JOIN outcomes o ON o.id = f.outcome_id
+       LEFT JOIN fills p ON p.id = f.previous_of_market LEFT JOIN outcomes q ON q.id = p.outcome_id
+       WHERE f.previous_of_market <> 0 AND (f.role = 1 AND p.role = 1 AND p.id < f.id AND q.market_id = o.market_id) IS NOT 1
+     UNION ALL SELECT coalesce(sum(id - previous_of_market), 0) AS found,
+       (SELECT coalesce(sum(fill_id), 0) FROM newest_of_market) AS newest FROM fills WHERE role = 1 HAVING found <> newest`,
   },
   {
     name: "each order links to its last fill, and to no other order's",
     of: ["orders", "fills"],
-    sql: `SELECT o.id FROM current_orders o LEFT JOIN (SELECT order_id, max(id) AS newest FROM fills GROUP BY order_id) f
+    sql: `SELECT o.id FROM orders o LEFT JOIN (SELECT order_id, max(id) AS newest FROM fills GROUP BY order_id) f
      ON f.order_id = o.id WHERE o.last_fill_id <> coalesce(f.newest, o.last_fill_id)
        OR (f.newest IS NULL AND EXISTS (SELECT 1 FROM fills x WHERE x.id = o.last_fill_id AND x.order_id = o.id))`,
   },
   {
     name: "each entry links to its user's previous fill",
     of: ["entries", "fills"],
-    sql: `SELECT id, last_fill_id, newest FROM (
-       SELECT id, last_fill_id, max(fill) OVER (PARTITION BY user_id ORDER BY id) AS newest FROM (
-         SELECT id, user_id, NULL AS last_fill_id, id AS fill FROM fills
-         UNION ALL SELECT id, user_id, last_fill_id, 0 FROM entries))
-     WHERE last_fill_id <> newest`,
+    // Those between two fills of their user, and those after the last.
+    sql: `SELECT e.id, e.last_fill_id, f.previous_of_user FROM fills f CROSS JOIN entries e INDEXED BY entries_by_user
+       ON e.user_id = f.user_id AND e.id > f.previous_of_user AND e.id < f.id WHERE e.last_fill_id <> f.previous_of_user
+     UNION ALL SELECT e.id, last_fill_id, fill_id FROM entries e LEFT JOIN newest_of_user n ON n.user_id = e.user_id
+       WHERE e.id > coalesce(fill_id, 0) AND last_fill_id <> coalesce(fill_id, 0)`,
   },
   {
-    name: "each write-behind position is recorded, and within the numbers assigned",
-    of: ["meta"],
+    name: "each recorded position is that of the last row, and the tables include the log up to it",
+    of: ["meta", "projection"],
     sql: `SELECT key, value FROM (
-       SELECT 'orders_listed' AS key, last_order_id AS last FROM totals
-       UNION ALL SELECT 'newest_order', last_order_id FROM totals UNION ALL SELECT 'newest_fill', last_entry_id FROM totals
-       UNION ALL SELECT 'newest_update', order_updates FROM totals UNION ALL SELECT 'orders_told', order_updates FROM totals UNION ALL SELECT 'candles_fill', last_entry_id FROM totals
-       UNION ALL SELECT 'old_rebates', last_entry_id FROM totals)
-     LEFT JOIN meta USING (key) WHERE value IS NULL OR value NOT BETWEEN 0 AND last`,
+       SELECT 'orders_listed' AS key, listed AS least, listed AS most
+         FROM (SELECT max(0, last_order_id / 65536 - 1) * 65536 AS listed FROM totals)
+       UNION ALL SELECT 'old_rebates', 0, last_entry_id FROM totals)
+     LEFT JOIN meta USING (key) WHERE value IS NULL OR value NOT BETWEEN least AND most
+     UNION ALL SELECT 'projection', batch FROM totals LEFT JOIN projection USING (id) WHERE batch IS NOT sequence
+       OR exchange < 1 OR position < 0 OR log_begins NOT BETWEEN 1 AND batch + 1 OR length(hash) NOT IN (0, 64)`,
   },
   {
-    name: "each user's and market's newest rows are found",
-    of: ["orders", "fills"],
-    sql: `SELECT user_id, max(id) AS newest FROM orders GROUP BY user_id
-       HAVING newest <= (SELECT value FROM meta WHERE key = 'newest_order')
-         AND newest IS NOT (SELECT order_id FROM newest_of_user n WHERE n.user_id = orders.user_id)
-     UNION ALL SELECT user_id, max(id) AS newest FROM fills GROUP BY user_id
-       HAVING newest <= (SELECT value FROM meta WHERE key = 'newest_fill')
-         AND newest IS NOT (SELECT fill_id FROM newest_of_user n WHERE n.user_id = fills.user_id)
-     UNION ALL SELECT market_id, max(f.id) AS newest FROM fills f JOIN outcomes o ON o.id = f.outcome_id WHERE role = 1
-       GROUP BY market_id HAVING newest <= (SELECT value FROM meta WHERE key = 'newest_fill')
-         AND newest IS NOT (SELECT fill_id FROM newest_of_market n WHERE n.market_id = o.market_id)`,
+    name: "each user's and market's newest rows are on record",
+    of: ["orders", "fills", "newest_of_user", "newest_of_market"],
+    sql: `SELECT 'order' AS newer, o.id FROM orders o LEFT JOIN newest_of_user n ON n.user_id = o.user_id
+       WHERE o.id > coalesce(order_id, 0)
+     UNION ALL SELECT 'fill', f.id FROM fills f LEFT JOIN newest_of_user n ON n.user_id = f.user_id
+       WHERE f.id > coalesce(fill_id, 0)
+     UNION ALL SELECT 'trade', f.id FROM fills f JOIN outcomes o ON o.id = f.outcome_id
+       LEFT JOIN newest_of_market n ON n.market_id = o.market_id WHERE f.id > coalesce(fill_id, 0) AND role = 1
+     UNION ALL SELECT 'user', n.user_id FROM newest_of_user n LEFT JOIN orders o ON o.id = n.order_id
+       LEFT JOIN fills f ON f.id = fill_id
+       WHERE (n.order_id > 0 AND o.user_id IS NOT n.user_id) OR (n.fill_id > 0 AND f.user_id IS NOT n.user_id)
+     UNION ALL SELECT 'market', n.market_id FROM newest_of_market n LEFT JOIN fills f ON f.id = fill_id
+       LEFT JOIN outcomes o ON o.id = outcome_id WHERE o.market_id IS NOT n.market_id OR role <> 1`,
   },
   {
-    name: "each user's order updates are numbered without a gap, and link to the previous one",
-    of: ["order_updates"],
-    sql: `SELECT at FROM (SELECT id AS at, sequence, previous_of_user, lag(id) OVER own AS before, lag(sequence) OVER own AS last
-       FROM order_updates WINDOW own AS (PARTITION BY user_id ORDER BY id))
-     WHERE before IS NOT NULL AND (previous_of_user <> before OR sequence <> last + 1)`,
+    name: "the index of order updates rises from block to block, up to each user's last update",
+    of: ["update_index"],
+    sql: `SELECT user_id, sequence FROM (
+       SELECT *, lag(block, 1, -1) OVER own AS block_before FROM update_index
+         WINDOW own AS (PARTITION BY user_id ORDER BY sequence)) i
+       LEFT JOIN newest_of_user n USING (user_id), projection
+     WHERE block <= block_before OR sequence NOT BETWEEN 1 AND coalesce(update_sequence, 0)
+       OR i.batch NOT BETWEEN log_begins AND projection.batch`,
   },
   {
-    name: "order updates are numbered without a gap up to the last",
-    of: ["order_updates"],
-    sql: `SELECT count(*) AS rows, min(order_updates.id) AS first, max(order_updates.id) AS newest, totals.order_updates AS last
-     FROM order_updates, totals HAVING rows > 0 AND (newest <> last OR newest - first + 1 <> rows)`,
+    name: "each change of an order's terms is shown by an update of its owner",
+    of: ["term_changes"],
+    // The next update will show the last change of an order in the middle of its matching.
+    sql: `SELECT t.order_id, sequence FROM term_changes t JOIN orders o ON o.id = t.order_id
+       LEFT JOIN newest_of_user n ON n.user_id = o.user_id WHERE sequence NOT BETWEEN 1 AND coalesce(update_sequence, 0) + 1
+         OR t.price NOT BETWEEN ${MIN_PRICE_BPS} AND ${MAX_PRICE_BPS} OR t.quantity NOT BETWEEN 0 AND ${MAX_QUANTITY} OR t.expires_at < 0`,
   },
   {
-    name: "each user's newest order update is found",
-    of: ["order_updates"],
-    sql: `SELECT user_id, max(id) AS newest FROM order_updates GROUP BY user_id
-     HAVING newest <= (SELECT value FROM meta WHERE key = 'newest_update')
-       AND (newest, max(sequence)) IS NOT
-         (SELECT update_id, update_sequence FROM newest_of_user n WHERE n.user_id = order_updates.user_id)`,
-  },
-  {
-    name: "each mark names the order update with its number",
-    of: ["update_marks"],
-    sql: `SELECT m.user_id, m.sequence FROM update_marks m LEFT JOIN order_updates u ON u.id = update_id
-     WHERE (m.user_id, m.sequence) IS NOT (u.user_id, u.sequence)`,
-  },
-  {
-    name: "each order matches its last update",
-    of: ["order_updates"],
-    sql: `SELECT o.id FROM order_updates u JOIN current_orders o ON o.id = order_id
-     WHERE u.id IN (SELECT max(id) FROM order_updates GROUP BY order_id)
-       AND (u.user_id, u.price, u.quantity, u.remaining, u.status, u.reason) <>
-         (o.user_id, o.price, o.quantity, o.remaining, o.status, o.reason)`,
-  },
-  {
-    name: "every fill of an order is reported by one update",
-    of: ["orders", "order_updates"],
-    // The first updates of an order may be pruned: compare from the first kept update that reports fills.
-    sql: `WITH kept AS (
-       SELECT *, CASE (SELECT min(id) FROM order_updates) WHEN 1 THEN 0
-         ELSE min(CASE WHEN fills > 0 THEN id END) OVER (PARTITION BY order_id) END AS first FROM order_updates),
-     told AS MATERIALIZED (
-       SELECT order_id, sum(CASE WHEN id > first THEN fills ELSE 0 END) AS fills, max(last_fill_id) AS newest,
-         max(CASE WHEN id = first THEN last_fill_id ELSE 0 END) AS since
-       FROM kept WHERE first IS NOT NULL GROUP BY order_id)
-     SELECT t.order_id FROM told t JOIN current_orders o ON o.id = t.order_id
-     LEFT JOIN (SELECT f.order_id, count(*) AS filled, max(f.id) AS newest FROM fills f
-       JOIN told ON told.order_id = f.order_id AND f.id > told.since GROUP BY f.order_id) f ON f.order_id = t.order_id
-     WHERE o.status <> 2 AND (t.fills <> coalesce(filled, 0) OR t.newest <> coalesce(f.newest, t.newest))`,
+    name: "an order in the middle of its matching is live, and its last fill is a taker's",
+    of: ["unfinished_orders"],
+    sql: `SELECT u.order_id FROM unfinished_orders u JOIN orders o ON o.id = u.order_id LEFT JOIN fills f ON f.id = last_fill_id,
+       projection WHERE u.fills < 1 OR (f.order_id, f.role) IS NOT (o.id, 1) OR u.batch NOT BETWEEN 0 AND projection.batch
+       OR (o.status >= ${OrderStatus.filled} AND u.batch > 0)`,
   },
   {
     name: "each builder's sums are those of its orders and fills",
@@ -456,29 +452,29 @@ export const INVARIANTS: readonly Invariant[] = [
      UNION ALL SELECT id FROM events WHERE id NOT IN (SELECT rowid FROM event_words)`,
   },
   {
-    name: "each trade is in its candles",
+    name: "each candle = the sums of its trades, and each trade is in its candles",
     of: ["candles", "fills"],
-    sql: `SELECT id FROM ${TRADES_OF_LENGTHS} WHERE role = 1
-       AND id <= (SELECT value FROM meta WHERE key = 'candles_fill') AND NOT EXISTS (SELECT 1 FROM candles c WHERE ${OF_CANDLE})`,
-  },
-  {
-    name: "each candle = the sums of its trades up to its last one",
-    of: ["candles", "fills"],
-    sql: `SELECT outcome_id, interval, open_time FROM (
-       SELECT c.*, min(id) AS first, max(id) AS last, sum(quantity) AS traded, max(price) AS highest,
-         min(price) AS lowest
-       FROM ${TRADES_OF_LENGTHS} CROSS JOIN candles c ON ${OF_CANDLE}
-       WHERE role = 1 GROUP BY c.outcome_id, interval, open_time)
-     WHERE (last_fill_id, volume, high, low) <> (last, traded, highest, lowest)
-       OR open <> (SELECT price FROM fills WHERE id = first) OR close <> (SELECT price FROM fills WHERE id = last)
+    // A candle without trades can't name its last one.
+    sql: `WITH minutes AS MATERIALIZED (
+       SELECT outcome_id, created_at - created_at % 60000 AS began, min(id) AS first, max(id) AS last,
+         max(price) AS highest, min(price) AS lowest, sum(quantity) AS traded FROM fills WHERE role = 1 GROUP BY 1, 2),
+     sums AS (
+       SELECT outcome_id, length, began - began % (length * 60000) AS began, min(first) AS first, max(last) AS last,
+         max(highest) AS highest, min(lowest) AS lowest, sum(traded) AS traded FROM ${LENGTHS} CROSS JOIN minutes GROUP BY 1, 2, 3)
+     SELECT s.outcome_id, length, began FROM sums s
+       LEFT JOIN candles c ON c.outcome_id = s.outcome_id AND interval = length AND open_time = began
+       WHERE (last_fill_id, volume, high, low) IS NOT (last, traded, highest, lowest)
+         OR open <> (SELECT price FROM fills WHERE id = first) OR close <> (SELECT price FROM fills WHERE id = last)
      UNION ALL SELECT c.outcome_id, interval, open_time FROM candles c LEFT JOIN fills ON id = last_fill_id
        WHERE (role, fills.outcome_id, created_at - created_at % (interval * 60000)) IS NOT (1, c.outcome_id, open_time)`,
   },
   {
-    name: "live orders are listed",
+    name: "the older live orders are listed, and no others",
     of: ["orders"],
-    sql: `SELECT id FROM current_orders WHERE status < 5 AND id <= (SELECT value FROM meta WHERE key = 'orders_listed')
-       AND id NOT IN (SELECT order_id FROM resting_orders)`,
+    sql: `SELECT id FROM orders WHERE status < 5 AND id <= (SELECT value FROM meta WHERE key = 'orders_listed')
+       AND id NOT IN (SELECT order_id FROM resting_orders)
+     UNION ALL SELECT order_id FROM resting_orders LEFT JOIN orders ON id = order_id
+       WHERE id IS NULL OR status >= 5 OR id > (SELECT value FROM meta WHERE key = 'orders_listed')`,
   },
   {
     name: "the audit log is numbered from 1 without a gap",

@@ -30,7 +30,7 @@ export class RowInserter {
     db: Database.Database,
     table: string,
     values: readonly string[],
-    conflict: "FAIL" | "REPLACE" = "FAIL",
+    conflict: "FAIL" | "IGNORE" | "REPLACE" = "FAIL",
     upsert = "",
   ) {
     const row = `(${values.join(",")})`;

@@ -1,9 +1,8 @@
 /**
- * The database's schema as numbered migrations, forward only. The statements of a shipped migration are never edited.
+ * The schema of exchange.db as numbered migrations, forward only. The statements of a shipped migration are never edited.
  *
- * The hot tables (orders, fills, entries) are append-only and have no secondary index on the commit path: one would dirty
- * a page per user and commit. Their rows are linked instead (row-links.ts). Small tables contain the newest row of each
- * list and the resting orders. They are written behind: meta says how far they are complete, and readers scan the rest.
+ * The hot tables (orders, fills, entries) are append-only and have no secondary index by user: one would dirty a page per
+ * user and transaction. Their rows are linked instead (row-links.ts); small tables name the newest row of each list.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -439,5 +438,106 @@ export const MIGRATIONS: readonly string[] = [
   -- Outcomes of refused proposals get separate ids (2^30 + market_id * 32 + position), which frees their original ones.
   UPDATE outcomes SET id = 1073741824 + market_id * 32 + position
     WHERE market_id IN (SELECT id FROM markets WHERE status = 6);
+  `,
+  `
+  -- From here on the log (journal.db) is what makes a change durable; these tables follow it, a transaction for many of its
+  -- batches. Their content depends on the log alone, so no list is written behind any more.
+
+  -- The rows of orders, brought forward to the last order update.
+  UPDATE orders SET remaining = u.remaining, status = u.status, reason = u.reason, updated_at = u.created_at,
+    last_fill_id = max(orders.last_fill_id, n.fill_id)
+  FROM (SELECT order_id, max(id) AS update_id, max(last_fill_id) AS fill_id FROM order_updates
+        WHERE id > (SELECT value FROM meta WHERE key = 'orders_told') GROUP BY order_id) n
+    CROSS JOIN order_updates u ON u.id = n.update_id
+  WHERE orders.id = +n.order_id;
+
+  -- Orders in the middle of their matching: fills that no order update reports, and the batch of the first one. A row with
+  -- batch 0 is from before the log and stays, for the update that ended the order.
+  CREATE TABLE unfinished_orders (order_id INTEGER PRIMARY KEY, fills INTEGER NOT NULL, batch INTEGER NOT NULL) STRICT;
+  INSERT INTO unfinished_orders
+    WITH RECURSIVE chain (order_id, link) AS (
+      SELECT id, last_fill_id FROM orders WHERE status = 2
+        AND (id IN (SELECT order_id FROM resting_orders) OR id > (SELECT value FROM meta WHERE key = 'orders_listed'))
+      UNION ALL SELECT chain.order_id, previous_of_order FROM chain CROSS JOIN fills ON id = link
+        WHERE fills.order_id = chain.order_id)
+    SELECT chain.order_id, count(*), 0 FROM chain CROSS JOIN fills ON id = link
+      WHERE fills.order_id = chain.order_id GROUP BY chain.order_id;
+
+  -- resting_orders: the live orders up to meta's orders_listed, a multiple of 65536 that the last order's id determines.
+  CREATE TEMP TABLE listed AS SELECT value AS old, max(0, last_order_id / 65536 - 1) * 65536 AS now
+    FROM meta CROSS JOIN totals WHERE key = 'orders_listed';
+  DELETE FROM resting_orders WHERE order_id > (SELECT now FROM temp.listed)
+    OR order_id IN (SELECT id FROM resting_orders JOIN orders ON id = order_id WHERE status >= 5);
+  INSERT OR IGNORE INTO resting_orders SELECT id FROM orders
+    WHERE id > (SELECT old FROM temp.listed) AND id <= (SELECT now FROM temp.listed) AND status < 5;
+  UPDATE meta SET value = (SELECT now FROM temp.listed) WHERE key = 'orders_listed';
+  DROP TABLE temp.listed;
+
+  -- newest_of_user, newest_of_market: complete. update_sequence: the number of the user's last order update.
+  ALTER TABLE newest_of_user DROP COLUMN update_id;
+  INSERT INTO newest_of_user SELECT user_id, max(order_id), max(fill_id), max(sequence) FROM (
+      SELECT user_id, id AS order_id, 0 AS fill_id, 0 AS sequence FROM orders
+        WHERE id > (SELECT value FROM meta WHERE key = 'newest_order')
+      UNION ALL SELECT user_id, 0, id, 0 FROM fills WHERE id > (SELECT value FROM meta WHERE key = 'newest_fill')
+      UNION ALL SELECT user_id, 0, 0, sequence FROM order_updates
+        WHERE id > (SELECT value FROM meta WHERE key = 'newest_update'))
+    WHERE true GROUP BY user_id
+    ON CONFLICT (user_id) DO UPDATE SET order_id = max(order_id, excluded.order_id),
+      fill_id = max(fill_id, excluded.fill_id), update_sequence = max(update_sequence, excluded.update_sequence);
+  INSERT INTO newest_of_market SELECT market_id, max(fills.id) FROM fills JOIN outcomes ON outcomes.id = outcome_id
+    WHERE role = 1 AND fills.id > (SELECT value FROM meta WHERE key = 'newest_fill') GROUP BY market_id
+    ON CONFLICT (market_id) DO UPDATE SET fill_id = max(fill_id, excluded.fill_id);
+
+  -- candles: complete. All lengths of a trade's candles were written together, so the minute's row stands for them.
+  CREATE TEMP TABLE minutes AS
+    SELECT fills.outcome_id, created_at - created_at % 60000 AS open_time, min(id) AS first, max(id) AS last,
+      max(price) AS high, min(price) AS low, sum(quantity) AS volume
+    FROM fills LEFT JOIN candles c ON c.outcome_id = fills.outcome_id AND c.interval = 1
+      AND c.open_time = created_at - created_at % 60000
+    WHERE id > (SELECT value FROM meta WHERE key = 'candles_fill') AND role = 1 AND id > coalesce(c.last_fill_id, 0)
+    GROUP BY 1, 2;
+  INSERT INTO candles
+    SELECT outcome_id, length, began, (SELECT price FROM fills WHERE id = first), high, low,
+      (SELECT price FROM fills WHERE id = last), volume, last
+    FROM (SELECT outcome_id, length, open_time - open_time % (length * 60000) AS began, min(first) AS first,
+        max(last) AS last, max(high) AS high, min(low) AS low, sum(volume) AS volume
+      FROM temp.minutes CROSS JOIN (SELECT 1 AS length UNION ALL SELECT 5 UNION ALL SELECT 60 UNION ALL SELECT 1440)
+      GROUP BY 1, 2, 3)
+    WHERE true
+    ON CONFLICT (outcome_id, interval, open_time) DO UPDATE SET high = max(high, excluded.high),
+      low = min(low, excluded.low), close = excluded.close, volume = volume + excluded.volume,
+      last_fill_id = excluded.last_fill_id;
+  DROP TABLE temp.minutes;
+
+  DROP VIEW current_orders;
+  CREATE VIEW current_orders AS SELECT * FROM orders;
+  DROP TABLE order_updates;
+  DROP TABLE update_marks;
+  DELETE FROM meta WHERE key IN ('newest_order', 'newest_fill', 'newest_update', 'candles_fill', 'orders_told');
+
+  -- Where the log has a user's order updates: for each block of the log (2^14 events) with one, the number of the first,
+  -- and the first batch to read for all of them.
+  CREATE TABLE update_index (
+    user_id INTEGER NOT NULL, sequence INTEGER NOT NULL, block INTEGER NOT NULL, batch INTEGER NOT NULL,
+    PRIMARY KEY (user_id, sequence)
+  ) STRICT, WITHOUT ROWID;
+  -- An order's terms from before a change; its owner's updates from this number on show what followed. expires_at 0: never.
+  CREATE TABLE term_changes (
+    order_id INTEGER NOT NULL, sequence INTEGER NOT NULL, price INTEGER NOT NULL, quantity INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL, PRIMARY KEY (order_id, sequence)
+  ) STRICT, WITHOUT ROWID;
+  -- Requests with an Idempotency-Key whose command (by its reference) has no event yet. A start of the exchange empties it.
+  CREATE TABLE awaited_keys (
+    reference INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, key TEXT NOT NULL, request TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  -- One row. exchange: a random number that journal.db has too. batch, position, hash: the last projected batch of the log,
+  -- events up to and including it, the SHA-256 of its body in hex ('' before the first). log_begins: the first batch that
+  -- order updates can be read from.
+  CREATE TABLE projection (
+    id INTEGER PRIMARY KEY CHECK (id = 1), exchange INTEGER NOT NULL, batch INTEGER NOT NULL, position INTEGER NOT NULL,
+    hash TEXT NOT NULL, log_begins INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO projection SELECT 1, abs(random()) % 4503599627370495 + 1, sequence, 0, '', sequence + 1 FROM totals;
   `,
 ];

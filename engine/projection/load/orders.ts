@@ -38,50 +38,9 @@ const ORDERS_LISTED = "(SELECT value FROM meta WHERE key = 'orders_listed')";
 /** The index of `priority` in a LiveOrderRow. */
 const PRIORITY = 21;
 
-/** The builder of each live order that has one, by order id. */
-export function loadBuildersOfLiveOrders(db: Database.Database): Map<number, number> {
-  if (db.prepare("SELECT 1 FROM builders LIMIT 1").get() === undefined) return new Map();
-  const rows = db
-    .prepare(
-      `SELECT id, builder_id FROM orders WHERE ${LIVE} AND builder_id IS NOT NULL
-         AND (id IN (SELECT order_id FROM resting_orders) OR id > ${ORDERS_LISTED})`,
-    )
-    .raw();
-  return new Map(rows.all() as [number, number][]);
-}
-
-/** The number of unreported fills of each live order whose matching a crash interrupted, by order id. */
-export function loadUnreportedFills(db: Database.Database): Map<number, number> {
-  const interrupted = db
-    .prepare(
-      `SELECT id, last_fill_id FROM orders WHERE status = ${OrderStatus.queued}
-         AND (id IN (SELECT order_id FROM resting_orders) OR id > ${ORDERS_LISTED})`,
-    )
-    .raw()
-    .all() as [order: number, lastFill: number][];
-  const count = db
-    .prepare(
-      `WITH RECURSIVE chain (link) AS (
-         SELECT @lastFill
-         UNION ALL SELECT previous_of_order FROM chain CROSS JOIN fills ON id = link WHERE order_id = @order)
-       SELECT count(*) FROM chain CROSS JOIN fills ON id = link WHERE order_id = @order`,
-    )
-    .pluck();
-  return new Map(interrupted.map(([order, lastFill]) => [order, Number(count.get({ order, lastFill }))]));
-}
-
-/** The sequence number of each user's last order update. */
+/** The number of each user's last order update. */
 export function loadUpdateSequences(db: Database.Database): [userId: number, sequence: number][] {
-  return db
-    .prepare(
-      `SELECT user_id, max(sequence) FROM (
-         SELECT user_id, update_sequence AS sequence FROM newest_of_user UNION ALL
-         SELECT user_id, max(sequence) FROM order_updates
-           WHERE id > (SELECT value FROM meta WHERE key = 'newest_update') GROUP BY user_id)
-       GROUP BY user_id`,
-    )
-    .raw()
-    .all() as [number, number][];
+  return db.prepare("SELECT user_id, update_sequence FROM newest_of_user").raw().all() as [number, number][];
 }
 
 /** The first id whose row was created at or after `since` (ms), or one past the last id. */

@@ -1,8 +1,7 @@
 /**
- * Account writes: changes that reach the journal as messages beside the rings, because they carry text and aren't hot.
- * The gateway has checked each one and assigned the ids of its rows; the journal applies it in its current transaction
- * and replies after the commit. Nothing here can be refused: the journal asserts. Only ledger entries get their numbers
- * from the journal.
+ * Account writes: changes that reach the log as messages beside the rings, because they carry text and aren't hot.
+ * The gateway has checked each one and assigned the ids of its rows; the projector applies it as it is. Nothing here can
+ * be refused: the projector asserts. Only ledger entries get their numbers from the log stage.
  */
 import type { MarketStatus } from "../../constants.ts";
 import type { Ledger } from "../../ledger.ts";
@@ -102,6 +101,8 @@ export type AccountWrite =
     }
   /** Deletes some obsolete rows: tokens, links, grants and clients, and sessions that ended before `endedBefore` (ms). */
   | { kind: "sweep"; endedBefore: number; at: number }
+  /** Order updates in batches before `before` can't be read any more: their archives are about to be deleted. */
+  | { kind: "forgetLog"; before: number }
   | ({ kind: "setTerms"; userId: number } & UserTerms)
   | {
       kind: "createEvent";
@@ -158,10 +159,12 @@ export type AccountWrite =
 /** The user id of the exchange's own account. */
 export const HOUSE = 0;
 
-/** The journal's state that account writes read and change. */
+/** The projector's state that account writes read and change. */
 export interface WriteContext {
   readonly ledger: Ledger;
   nextEntryId(): number;
+  /** Deletes the index rows of order updates that need a batch before `batch`. */
+  forgetUpdates(batch: number): void;
   /** The user's newest fill, 0 if there is none. */
   newestFill(userId: number): number;
   addMarket(marketId: number, firstOutcomeId: number, outcomes: number): void;
@@ -169,11 +172,10 @@ export interface WriteContext {
   forgetMarket(marketId: number): void;
   /** A market's first outcome and number of outcomes. */
   outcomesOf(marketId: number): { readonly first: number; readonly count: number };
-  /** Marks rows that the journal writes before it commits. */
+  /** Marks rows that the projector writes before it commits. */
   markUser(userId: number): void;
   markPosition(position: number): void;
   markMarket(marketId: number): void;
-  setTerms(userId: number, terms: UserTerms): void;
 }
 
 export type ApplyWrite = (write: AccountWrite) => void;

@@ -2,6 +2,7 @@
 import type Database from "better-sqlite3";
 import type { ApplyWrite, WriteContext } from "./account-write.ts";
 import { Entries } from "./entries.ts";
+import { prepareForgetLog } from "./forget-log.ts";
 import { prepareMarketWrites } from "./markets.ts";
 import { prepareMoneyWrites } from "./money.ts";
 import { preparePlainRows } from "./plain-rows.ts";
@@ -15,6 +16,7 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
   const applyRow = preparePlainRows(db);
   const users = prepareUserWrites(db, context);
   const sweep = prepareSweep(db);
+  const forgetLog = prepareForgetLog(db, context);
   const money = prepareMoneyWrites(db, context, entries);
   const markets = prepareMarketWrites(db, context);
   const settle = prepareSettlement(db, context, entries);
@@ -33,6 +35,8 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
         return users.setTerms(write);
       case "sweep":
         return sweep(write);
+      case "forgetLog":
+        return forgetLog(write);
       case "deposit":
         return money.deposit(write);
       case "withdrawFromHouse":

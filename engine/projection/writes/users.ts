@@ -2,12 +2,12 @@
 import type Database from "better-sqlite3";
 import { assert } from "../../util/assert.ts";
 import { columnOf } from "../columns.ts";
-import { DEFAULT_TERMS, TERM_NAMES } from "../user-terms.ts";
+import { TERM_NAMES } from "../user-terms.ts";
 import type { WriteContext, WriteOf } from "./account-write.ts";
 
 /** Tables of money and trading, and the audit log. An account with rows in the former stays; the latter keeps its lines. */
 const KEPT_TABLES = new Set([
-  ...["audit_log", "entries", "orders", "fills", "positions", "order_updates", "update_marks", "newest_of_user"],
+  ...["audit_log", "entries", "orders", "fills", "positions", "update_index", "newest_of_user"],
   "withdrawals",
 ]);
 
@@ -34,7 +34,6 @@ function prepareDeletion(db: Database.Database, context: WriteContext): (userId:
     let changes = 0;
     for (const statement of statements) ({ changes } = statement.run(userId));
     assert(changes === 1, "an account is deleted once");
-    context.setTerms(userId, DEFAULT_TERMS);
   };
 }
 
@@ -79,7 +78,6 @@ export function prepareUserWrites(db: Database.Database, context: WriteContext):
     setTerms(write) {
       const { userId } = write;
       setTerms.run(...TERM_NAMES.map((name) => write[name]), userId);
-      context.setTerms(userId, write);
     },
   };
 }

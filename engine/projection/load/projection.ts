@@ -1,0 +1,25 @@
+/** Loads how far the tables follow the log. Never writes. */
+import type Database from "better-sqlite3";
+
+export interface Projection {
+  /** The exchange's random number, which each batch has. */
+  readonly exchange: number;
+  /** The last projected batch. */
+  readonly batch: number;
+  /** Records up to and including it. */
+  readonly position: number;
+  /** The SHA-256 of its body in hex; "" before the first. */
+  readonly hash: string;
+  /** The first batch from which order updates can be read. */
+  readonly logBegins: number;
+  /** When the last batch was committed, ms. */
+  readonly at: number;
+}
+
+export function loadProjection(db: Database.Database): Projection {
+  return db
+    .prepare(
+      "SELECT exchange, batch, position, hash, log_begins AS logBegins, totals.at FROM projection JOIN totals USING (id)",
+    )
+    .get() as Projection;
+}

@@ -1,0 +1,73 @@
+/**
+ * The projector's thread: follows journal.db and keeps exchange.db up to date, at low priority. Also copies journal.db's
+ * WAL into its file when the log stage asks for it. Trading never waits for it; reads of the tables do.
+ *
+ * One round: 1. a checkpoint, if requested  2. one transaction over the batches that were committed since the last one
+ * 3. tell the gateway, if a reader waits  4. sleep a little, so that the next transaction covers more.
+ */
+import { openSync } from "node:fs";
+import { parentPort, workerData } from "node:worker_threads";
+import { checkpoint } from "../log/checkpoint.ts";
+import { JournalReader } from "../log/log-reader.ts";
+import { LogProgress } from "../log/progress.ts";
+import { Waker } from "../ring/waker.ts";
+import type { ProjectorThreadSetup, ThreadMessage } from "../thread-setup.ts";
+import { lowerPriority } from "../util/low-priority.ts";
+import { emptyWal, openDatabase, openReadOnly } from "../util/wal-database.ts";
+import { projectNext } from "./follow.ts";
+import { Projector } from "./projector.ts";
+
+/** Below what trades, above what hashes passwords. */
+const NICE = 5;
+/** After a transaction, and while nothing is committed. */
+const PAUSE_MS = 20;
+const QUIET_MS = 200;
+/** Pages in exchange.db's WAL before a commit copies them into the file. */
+const WAL_PAGES = 4_000;
+
+const setup = workerData as ProjectorThreadSetup;
+
+function report(message: ThreadMessage): void {
+  parentPort?.postMessage(message);
+}
+
+function run(): void {
+  lowerPriority(NICE);
+  const progress = new LogProgress(setup.progress);
+  const waker = new Waker(setup.waker);
+  const [gateway, log] = [new Waker(setup.gatewayWaker), new Waker(setup.logWaker)];
+  const journalFile = openSync(setup.journalPath, "r");
+  const journal = openReadOnly(setup.journalPath);
+  const reader = new JournalReader(journal);
+  const tables = openDatabase(setup.tablesPath, setup.durability);
+  tables.pragma(`wal_autocheckpoint = ${WAL_PAGES}`);
+  const projector = new Projector(tables);
+  progress.project(projector.position);
+  report({ kind: "ready" });
+
+  const hasWork = (): boolean => progress.isWanted || progress.isCheckpointRequested || progress.isStopRequested;
+  for (;;) {
+    const isStopping = progress.isStopRequested;
+    if (progress.takeCheckpointRequest()) {
+      checkpoint(setup.journalPath, journalFile);
+      progress.finishCheckpoint();
+      log.wake();
+    }
+    const isWanted = progress.isWanted;
+    const hasProjected = projectNext(projector, reader, progress);
+    if (isWanted) gateway.wake();
+    if (progress.projectedBatch < progress.committedBatch) continue;
+    if (isStopping) break;
+    waker.sleep(hasWork, hasProjected ? PAUSE_MS : QUIET_MS);
+  }
+  emptyWal(tables);
+  tables.close();
+  journal.close();
+}
+
+try {
+  run();
+} catch (error) {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  report({ kind: "failed", error: text });
+}

@@ -1,0 +1,99 @@
+/**
+ * Builds the tables anew from the log, to replace lost ones or to compare the live ones with. Checks the log's hash chain on
+ * the way. Never touches the live tables.
+ */
+import type Database from "better-sqlite3";
+import { readHeader } from "../log/batch-format.ts";
+import { BrokenLog } from "../log/broken-log.ts";
+import { LogChain } from "../log/chain.ts";
+import type { LogFiles } from "../log/log-files.ts";
+import { createBaseTables, snapshotBatch } from "./base-tables.ts";
+import { Projector } from "./projector.ts";
+
+/** Records of one transaction: nobody waits for it. */
+const MAX_RECORDS = 2 ** 19;
+
+/** @param batch of the log's `last` one */
+type OnProgress = (batch: number, last: number) => void;
+
+/** The log from its first batch, checked batch by batch. */
+export class CheckedLog {
+  readonly first: number;
+  readonly last: number;
+  readonly exchange: number;
+  private readonly log: LogFiles;
+
+  /** @throws BrokenLog if the log is empty */
+  constructor(log: LogFiles) {
+    const range = log.range();
+    const [body] = range === null ? [] : log.bodies(range.first);
+    if (range === null || body === undefined) throw new BrokenLog("the log is empty");
+    this.log = log;
+    this.first = range.first;
+    this.last = range.last;
+    this.exchange = readHeader(body).exchange;
+  }
+
+  /**
+   * Passes each batch on after its check, up to the log's present end. @param visit gets its number, body and hash in hex
+   * @throws BrokenLog that names the first batch that is wrong
+   */
+  read(visit: (number: number, body: Buffer, hash: () => string) => void): void {
+    const chain = new LogChain();
+    for (const body of this.log.bodies(this.first)) {
+      const { number } = chain.next(body);
+      visit(number, body, () => chain.hash);
+      if (number === this.last) return;
+    }
+    throw new BrokenLog(`the log ends before batch ${this.last}`);
+  }
+}
+
+export interface RebuildOptions {
+  /** Of the new database file; ":memory:" only without a snapshot. */
+  readonly path: string;
+  /** The folder of the archives, which has the snapshot. */
+  readonly archives: string;
+  readonly log: CheckedLog;
+  /** The last batch to project. */
+  readonly until: number;
+  /** Called when the tables include this batch. */
+  readonly pause?: { readonly batch: number; readonly run: (tables: Database.Database) => void };
+  readonly onProgress?: OnProgress;
+}
+
+/** The last batch before the log that a rebuild can start from; null if the log doesn't reach back to it. */
+export function rebuildBase(log: CheckedLog, archives: string): number | null {
+  const base = snapshotBatch(archives) ?? 0;
+  return log.first <= base + 1 && base <= log.last ? base : null;
+}
+
+/** Builds the tables as of `until`, and checks the chain of the whole log. @throws BrokenLog */
+export function rebuildTables({ path, archives, log, until, pause, onProgress }: RebuildOptions): Database.Database {
+  const base = rebuildBase(log, archives);
+  if (base === null) {
+    throw new BrokenLog(`the log begins with batch ${log.first}: the tables can't be rebuilt without those before`);
+  }
+  const tables = createBaseTables(path, archives, log.exchange);
+  try {
+    const projector = new Projector(tables);
+    let committed = projector.position.records;
+    const commit = (): void => {
+      projector.commit();
+      committed = projector.position.records;
+      onProgress?.(projector.position.batch, log.last);
+    };
+    if (pause?.batch === base) pause.run(tables);
+    log.read((number, body) => {
+      if (number > base && number <= until) projector.apply(body);
+      if (number === until || number === pause?.batch || projector.position.records - committed >= MAX_RECORDS)
+        commit();
+      if (number === pause?.batch) pause.run(tables);
+    });
+    commit();
+    return tables;
+  } catch (error) {
+    tables.close();
+    throw error;
+  }
+}
