@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { resolve } from "node:path";
-import type { Durability } from "../engine/projection/database.ts";
+import type { Durability } from "../engine/util/wal-database.ts";
 import { TWO_PERSON_ACTIONS, type TwoPersonAction } from "./accounts/approvals.ts";
 import { readSocialProviders, type SocialProvider } from "./accounts/social-sign-in.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
@@ -29,6 +29,8 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   /** WebSocket connections of one address at one time. */
   readonly maxSocketsPerAddress: number;
+  /** Days that archives of the log are kept; 0: all are kept. */
+  readonly logDays: number;
   readonly seedFile: string | null;
   /** The fee for merging, BPS of the 1 USDC of each complete set. */
   readonly mergeFeeBps: number;
@@ -64,6 +66,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     rateLimits: readRateLimits(given.RATE_LIMITS),
     trustedProxies: readTrustedProxies(given.TRUSTED_PROXIES),
     maxSocketsPerAddress: given.MAX_SOCKETS_PER_ADDRESS,
+    logDays: readLogDays(given.LOG_DAYS),
     seedFile: readFileName("SEED_FILE", given.SEED_FILE),
     mergeFeeBps: given.MERGE_FEE,
     mailFrom: given.MAIL_FROM ?? `Prediction Exchange <no-reply@${mailHost(urls.publicUrl)}>`,
@@ -77,6 +80,15 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       (given.REQUIRE_OPERATOR_SECOND_FACTOR ?? (isLoopback(given.HOST) ? "off" : "on")) === "on",
     withdrawalAddress: readWithdrawalAddress(given.WITHDRAWAL_ADDRESS),
   };
+}
+
+/** `resume` needs some days of the log, and a back-up should be older than none of them. */
+const MIN_LOG_DAYS = 7;
+
+function readLogDays(days: number): number {
+  if (days > 0 && days < MIN_LOG_DAYS)
+    throw new ConfigError(`LOG_DAYS must be 0 or at least ${MIN_LOG_DAYS}, not "${days}"`);
+  return days;
 }
 
 function readUrls(given: Environment): Pick<Config, "publicUrl" | "smtpUrl" | "smsWebhookUrl"> {

@@ -11,6 +11,7 @@ import { EVM } from "./wallet/withdrawal-address.ts";
 import { MAX_WS_CONNECTIONS, SOCKETS_PER_ADDRESS } from "./websocket/limits.ts";
 
 const MAX_ENGINE_THREADS = 64;
+const MAX_LOG_DAYS = 36_500;
 const DAY_S = 86_400;
 const YEAR_S = 31_536_000;
 
@@ -37,6 +38,7 @@ export const Environment = Type.Object({
     ["full", "normal", "off"],
     "full: a commit survives a power loss; normal: a crash of the process; off: for benchmarks",
   ),
+  LOG_DAYS: integer(0, 0, MAX_LOG_DAYS, "days that archives of the log are kept, at least 7; 0: all are kept"),
   SEED_FILE: optional("a JSON file of users, events and markets"),
   LOG_LEVEL: choice("info", ["fatal", "error", "warn", "info", "debug", "trace", "silent"], "the least level logged"),
   RATE_LIMITS: text("on", "on, off, or a JSON object that overrides single limits"),

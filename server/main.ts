@@ -1,7 +1,7 @@
 /**
  * The composition root: builds every part and hands it down by parameter; the parts are in bootstrap/.
  *
- * 1. configuration  2. the data folder is ours  3. open, migrate, check and load the database  4. threads
+ * 1. configuration  2. the data folder is ours  3. open, migrate, check and load the files  4. threads
  * 5. listen (50300 until ready)  6. restore live orders, apply the seed  7. ready  8. on SIGTERM, the way back down
  */
 import { readClockEpoch } from "../engine/util/micro-clock.ts";
@@ -21,7 +21,7 @@ import { createOperatorServices } from "./bootstrap/operator-services.ts";
 import { OverdueDeletion } from "./bootstrap/overdue.ts";
 import { preparePlatform } from "./bootstrap/platform.ts";
 import { PublicUrl } from "./bootstrap/public-url.ts";
-import { loadAllAccounts, loadExchange, restoreTrading, restoreVolumes } from "./bootstrap/recovery.ts";
+import { loadAllAccounts, loadExchange, logStart, restoreTrading, restoreVolumes } from "./bootstrap/recovery.ts";
 import { createSampleSeed } from "./bootstrap/sample-seed.ts";
 import { applySeed, createSeedTarget, readSeed } from "./bootstrap/seed.ts";
 import { createShutdown, exitOnSignals, stopOnSignals } from "./bootstrap/shutdown.ts";
@@ -50,7 +50,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const lock = lockDataFolder(config.dataDir);
   const givenSeed = config.seedFile === null ? null : readSeed(config.seedFile);
 
-  // 3. Open, migrate, check and load the database.
+  // 3. Open, migrate, check and load the files; the tables catch up with the log.
   const database = openExchangeDatabase(config);
   const { db } = database;
   const loaded = loadExchange(db);
@@ -63,13 +63,14 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const startedAt = Date.now();
   const store = new OrderStore();
   const clockEpoch = readClockEpoch();
-  const threads = startThreads(config, database.path, store.texts.buffer, clockEpoch);
+  const start = logStart(config, database, loaded);
+  const threads = startThreads({ config, database, start, texts: store.texts.buffer, clockEpoch });
   const base = { config, database, accounts, startedAt, onThreadLost, logger, publicUrl, lifecycle };
   const trading = createTradingServices({ ...base, loaded, threads, store, clockEpoch });
-  const { exchange, writer, history } = trading;
+  const { exchange, writer, history, projected } = trading;
   const identity = await openAccountServices({ ...base, writer });
   const operators = createOperatorServices({ ...base, trading, identity, endSockets });
-  const fail = createFailureHandler({ ...base, exchange, writer });
+  const fail = createFailureHandler({ ...base, exchange, writer, projected });
   watchThreads(threads, lifecycle, fail);
 
   // 5. Listen: requests get 50300 until the exchange is ready.
@@ -100,6 +101,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   stopOnSignals(createShutdown({ ...services, uws, app, listenSocket, timers, control, gateway, lock }));
   lifecycle.phase = "ready";
   overdue.begin();
+  operators.upkeep.check();
   operators.life.refuseOverdueProposals(Date.now());
   logger.info({ host: config.host, port, restored, engineThreads: config.engineThreads }, "ready");
   if (config.network) printGreeting(config, publicUrl.site(), port);

@@ -1,11 +1,13 @@
 /**
- * The gateway's end of the journal's mailbox: sends admitted account writes (write-admission.ts) and, once they are
- * committed, applies them to the gateway's memory; runs a WAL checkpoint when the journal requests one. Never writes to the database itself.
- * Owned by the gateway thread; the journal owns the other end of the port.
+ * The gateway's end of the log's mailbox: sends admitted account writes (write-admission.ts) and, once they are committed,
+ * applies them to the gateway's memory. Never writes to a database itself. Owned by the gateway thread; the log stage owns
+ * the other end of the port.
  */
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
-import type { JournalMessage, JournalReply, WriteReply } from "../../engine/log/journal-messages.ts";
+import type { LogMessage, LogReply, LogRequest } from "../../engine/log/messages.ts";
+import type { OwnRates } from "../../engine/log/user-rates.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
+import { type LoggedRequest, packRequest } from "../../engine/projection/logged-request.ts";
 import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
 import { type AccountWrite, entriesOf, HOUSE } from "../../engine/projection/writes/account-write.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
@@ -32,42 +34,42 @@ interface PendingWrite {
   reject(error: Error): void;
 }
 
-/** Messages to the journal and its replies. */
+/** Messages to the log stage and its replies. */
 export interface Mailbox {
-  post(message: JournalMessage): void;
+  post(message: LogMessage): void;
   /** Passes each reply to `receive` from now on. */
-  listen(receive: (reply: JournalReply) => void): void;
+  listen(receive: (reply: LogReply) => void): void;
   /** Removes and returns the replies that have arrived but were not passed to the listener yet. */
-  drain(): JournalReply[];
+  drain(): LogReply[];
 }
 
-/** The mailbox of a journal in its own thread. */
+/** The mailbox of a log stage in another thread. */
 export class PortMailbox implements Mailbox {
   private readonly port: MessagePort;
   private readonly posted: Int32Array;
-  private readonly journalWaker: Waker;
+  private readonly logWaker: Waker;
 
-  /** @param posted count of posted messages, shared with the journal */
-  constructor(port: MessagePort, posted: SharedArrayBuffer, journalWaker: Waker) {
+  /** @param posted count of posted messages, shared with the log stage */
+  constructor(port: MessagePort, posted: SharedArrayBuffer, logWaker: Waker) {
     this.port = port;
     this.posted = new Int32Array(posted);
-    this.journalWaker = journalWaker;
+    this.logWaker = logWaker;
   }
 
-  post(message: JournalMessage): void {
+  post(message: LogMessage): void {
     this.port.postMessage(message);
     Atomics.add(this.posted, POSTED, 1);
-    this.journalWaker.wake();
+    this.logWaker.wake();
   }
 
-  listen(receive: (reply: JournalReply) => void): void {
+  listen(receive: (reply: LogReply) => void): void {
     this.port.on("message", receive);
   }
 
-  drain(): JournalReply[] {
-    const replies: JournalReply[] = [];
+  drain(): LogReply[] {
+    const replies: LogReply[] = [];
     for (let found = receiveMessageOnPort(this.port); found !== undefined; found = receiveMessageOnPort(this.port)) {
-      replies.push(found.message as JournalReply);
+      replies.push(found.message as LogReply);
     }
     return replies;
   }
@@ -80,8 +82,6 @@ export interface AccountWriterOptions {
   readonly accounts: Accounts;
   /** The time for what goes on record now, ms. */
   readonly time: () => number;
-  /** Checkpoints the WAL through a connection of another thread, when the journal requests it. */
-  readonly checkpoint: () => Promise<void>;
 }
 
 export class AccountWriter {
@@ -90,7 +90,6 @@ export class AccountWriter {
   private readonly trading: WriteProjection;
   private readonly accounts: Accounts;
   private readonly now: () => number;
-  private readonly checkpoint: () => Promise<void>;
   /** By what may exist once: writes of the same wait for each other. */
   private readonly queue = new KeyedQueue();
   private readonly pending = new Map<number, PendingWrite>();
@@ -106,7 +105,6 @@ export class AccountWriter {
     this.trading = options.trading;
     this.accounts = options.accounts;
     this.now = options.time;
-    this.checkpoint = options.checkpoint;
     this.mailbox.listen((reply) => this.receive(reply));
   }
 
@@ -136,7 +134,7 @@ export class AccountWriter {
   }
 
   private post({ writes, audits, kept }: WriteOrder, facts: Facts): Promise<WriteResult[]> {
-    // The journal may have failed while the request waited.
+    // The log may have failed while the request waited.
     if (this.refusal !== null) throw this.refusal;
     const at = this.now();
     for (const write of writes) setTime(write, at, this.reservedTime);
@@ -151,7 +149,7 @@ export class AccountWriter {
     return new Promise((resolve, reject) => {
       const id = ++this.lastId;
       this.pending.set(id, { admitted, resolve, reject });
-      this.mailbox.post({ id, at, writes: posted, audits: lines, kept: kept && { ...kept, at, subject } });
+      this.mailbox.post(messageOf(id, { at, writes: posted, audits: lines, kept: kept && { ...kept, at, subject } }));
     });
   }
 
@@ -172,12 +170,17 @@ export class AccountWriter {
     return result.id;
   }
 
+  /** Lets the log delete batches up to this one from journal.db: an archive has them. */
+  trimLog(through: number): void {
+    this.mailbox.post({ trimThrough: through });
+  }
+
   /** Writes that have not resolved yet. */
   get pendingCount(): number {
     return this.unresolved;
   }
 
-  /** Requests that the journal has not replied to yet. */
+  /** Requests that the log stage has not replied to yet. */
   get postedCount(): number {
     return this.pending.size;
   }
@@ -188,7 +191,7 @@ export class AccountWriter {
   }
 
   /**
-   * The journal failed: resolves what it committed before, and rejects everything else from now on.
+   * The log has failed: resolves what it committed before, and rejects everything else from now on.
    * @param refusal rejects new writes
    * @param unknown rejects the pending ones, which may be durable
    */
@@ -199,17 +202,7 @@ export class AccountWriter {
     this.pending.clear();
   }
 
-  private receive(reply: JournalReply): void {
-    if (reply === "checkpoint") {
-      // When it fails (the read queue or the disk is full), the journal's own checkpoint does the work or meets the error.
-      const done = (): void => this.mailbox.post("checkpointed");
-      void this.checkpoint().then(done, done);
-      return;
-    }
-    this.receiveWrites(reply);
-  }
-
-  private receiveWrites({ id, firstEntry }: WriteReply): void {
+  private receive({ id, firstEntry }: LogReply): void {
     const pending = this.pending.get(id);
     if (pending === undefined) return;
     this.pending.delete(id);
@@ -252,6 +245,19 @@ export class AccountWriter {
     }
     return this.trading.apply(write, result);
   }
+}
+
+/** The message that makes a request durable. */
+function messageOf(id: number, request: LoggedRequest): LogRequest {
+  const { at, writes } = request;
+  const entries = writes.reduce((sum, write) => sum + entriesOf(write), 0);
+  return { id, at, entries, rates: writes.flatMap(ratesOf), payload: packRequest(request) };
+}
+
+/** The own fees that the write sets: an id may belong to another user later. */
+function ratesOf(write: AccountWrite): OwnRates[] {
+  if (write.kind === "setTerms") return [write];
+  return write.kind === "deleteUser" ? [{ userId: write.userId, ...DEFAULT_TERMS }] : [];
 }
 
 /** @param reserved what `time()` returned last */

@@ -96,6 +96,7 @@ export class WriteAdmission {
       case "setTerms":
         return { write, result: { id: write.userId, created: true } };
       case "sweep":
+      case "forgetLog":
         return { write, result: { id: 0, created: true } };
     }
   }

@@ -1,49 +1,101 @@
 /**
- * Opens exchange.db at the start: checks its pages, migrates it and brings order rows up to date before any thread opens
- * it. recovery.ts reads the contents.
+ * Opens the exchange's two files at the start, before any thread does: checks their pages, migrates exchange.db, checks
+ * that it belongs to journal.db, and projects the rest of the log into it. recovery.ts reads the contents.
  */
 import { chmodSync, existsSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename } from "node:path";
 import type Database from "better-sqlite3";
-import { emptyWal, migrate, openDatabase } from "../../engine/projection/database.ts";
-import { bringOrdersForward } from "../../engine/projection/write-behind.ts";
+import { type LogEnd, readLogEnd } from "../../engine/log/append.ts";
+import { BrokenLog } from "../../engine/log/broken-log.ts";
+import { openJournal } from "../../engine/log/database.ts";
+import { LogFiles, type LogPlace } from "../../engine/log/log-files.ts";
+import { keepSnapshot, restoreSnapshot } from "../../engine/projection/base-tables.ts";
+import { migrate } from "../../engine/projection/database.ts";
+import { recoverTables } from "../../engine/projection/recover.ts";
+import { emptyWal, openDatabase } from "../../engine/util/wal-database.ts";
 import type { Config } from "../config.ts";
 import { ConfigError } from "../errors.ts";
+import { archiveFolder, journalPath, tablesPath } from "../util/data-folder.ts";
 
 /** Checking every page of a larger database at each start would take longer than recovery: `admin verify` does. */
 const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
 const DAMAGE_CODES = ["SQLITE_CORRUPT", "SQLITE_NOTADB"];
 
 export interface ExchangeDatabase {
-  readonly path: string;
+  /** exchange.db, open for recovery. */
   readonly db: Database.Database;
+  readonly path: string;
+  readonly journalPath: string;
+  /** The folder of the log's archives. */
+  readonly archives: string;
+  /** Where the log continues; the tables include all before. */
+  readonly end: LogEnd;
+  /** When journal.db's first batch was committed, ms; null if it has none. */
+  readonly logSince: number | null;
 }
 
-/** @throws ConfigError where a page is damaged */
+/** @throws ConfigError where a page is damaged, or the files don't belong together */
 export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeDatabase {
-  const path = join(dataDir, "exchange.db");
+  const [path, log, archives] = [tablesPath(dataDir), journalPath(dataDir), archiveFolder(dataDir)];
+  const journal = openChecked(log, () => openJournal(log, durability));
+  if (readLogEnd(journal) !== null) restoreSnapshot(path);
+  const db = openChecked(path, () => openDatabase(path, durability === "full" ? "normal" : durability));
+  migrate(db);
+  try {
+    const end = recover(db, journal, { journal: log, archives });
+    const since = journal.prepare("SELECT at FROM batches ORDER BY number LIMIT 1").pluck().get() as number | undefined;
+    // Before the threads open the files: they would have to wait for the reads of recovery.
+    emptyWal(db);
+    emptyWal(journal);
+    journal.close();
+    return { db, path, journalPath: log, archives, end, logSince: since ?? null };
+  } catch (error) {
+    if (error instanceof BrokenLog) throw new ConfigError(`DATA_DIR: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Brings the tables to the end of the log; keeps a copy of tables that are older than their log. @throws BrokenLog */
+function recover(db: Database.Database, journal: Database.Database, place: LogPlace): LogEnd {
+  const files = new LogFiles(place);
+  const last = readLogEnd(journal)?.batch ?? 0;
+  const archived = files.archives.at(-1)?.last ?? 0;
+  if (archived > last) {
+    throw new BrokenLog(
+      `the archives end with batch ${archived}, journal.db with ${last}: restore the log of that time, or remove later archives`,
+    );
+  }
+  if (last === 0) keepSnapshot(db, place.archives);
+  const end = recoverTables(db, journal, {}, files);
+  files.close();
+  return end;
+}
+
+/** @throws ConfigError where a page of the file is damaged */
+function openChecked(path: string, open: () => Database.Database): Database.Database {
   const isNew = !existsSync(path);
   // A file of an older version may be readable to others.
   if (!isNew) chmodSync(path, 0o600);
-  const db = openDatabase(path, durability);
-  if (!isNew && statSync(path).size <= MAX_CHECKED_BYTES) {
-    const found = db.pragma("quick_check(1)", { simple: true });
-    if (found !== "ok") throw damaged(String(found).replace(/\s+/g, " "));
+  try {
+    const db = open();
+    if (!isNew && statSync(path).size <= MAX_CHECKED_BYTES) {
+      const found = db.pragma("quick_check(1)", { simple: true });
+      if (found !== "ok") throw damaged(basename(path), String(found).replace(/\s+/g, " "));
+    }
+    return db;
+  } catch (error) {
+    throw explainDamage(error, basename(path));
   }
-  migrate(db);
-  bringOrdersForward(db);
-  // Before the journal opens the file: the journal would have to wait for the reads of recovery.
-  emptyWal(db);
-  return { path, db };
 }
 
-/** The ConfigError that explains an error of SQLite where the file is damaged; any other error unchanged. */
-export function explainDamage(thrown: unknown): unknown {
+/** The ConfigError that explains an error of SQLite where a file is damaged; any other error unchanged. */
+export function explainDamage(thrown: unknown, file = "exchange.db or journal.db"): unknown {
   const { code, message } = thrown as { code?: unknown; message?: string };
   const isDamage = DAMAGE_CODES.some((name) => String(code).startsWith(name));
-  return isDamage ? damaged(String(message)) : thrown;
+  return isDamage ? damaged(file, String(message)) : thrown;
 }
 
-function damaged(finding: string): ConfigError {
-  return new ConfigError(`DATA_DIR: exchange.db is damaged (${finding}): restore a back-up, see docs/operations.md`);
+function damaged(file: string, finding: string): ConfigError {
+  const remedy = file === "exchange.db" ? "rebuild it from the log or restore a back-up" : "restore a back-up";
+  return new ConfigError(`DATA_DIR: ${file} is damaged (${finding}): ${remedy}, see docs/operations.md`);
 }

@@ -5,10 +5,13 @@
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import { FAILED, outcomeUnknown, overloaded } from "../errors.ts";
 import type { Logger } from "../logger.ts";
+import type { ProjectedReads } from "../queries/projected-reads.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
-/** How long a server whose journal failed keeps responding 50300 before it exits. */
+/** The tables follow no more: what they include can still be read. */
+const PROJECTOR = "projector";
+/** How long a server that has failed keeps responding 50300 before it exits. */
 const FAILED_GRACE_MS = 10_000;
 
 /** Stops trading for good. @param error for the log */
@@ -18,13 +21,16 @@ interface FailureOptions {
   readonly lifecycle: Lifecycle;
   readonly exchange: Exchange;
   readonly writer: AccountWriter;
+  readonly projected: ProjectedReads;
   readonly logger: Logger;
 }
 
-/** Only the first failure counts, and none while the server stops. */
-export function createFailureHandler({ lifecycle, exchange, writer, logger }: FailureOptions): FailTrading {
+/** Only the first failure stops trading, and none while the server stops. Reads end once the projector fails, first or not. */
+export function createFailureHandler({ lifecycle, exchange, writer, projected, logger }: FailureOptions): FailTrading {
   return (thread, error) => {
-    if (lifecycle.phase === "failed" || lifecycle.phase === "stopping") return;
+    if (lifecycle.phase === "stopping") return;
+    if (thread === PROJECTOR) projected.end();
+    if (lifecycle.phase === "failed") return;
     lifecycle.phase = "failed";
     logger.fatal({ thread, error }, "trading has stopped: nothing more can be made durable");
     const refusal = overloaded(FAILED);

@@ -86,12 +86,16 @@ export function createGateway(options: GatewayOptions) {
   return { hub, routes, site, throttle };
 }
 
-function createMetrics({ config, database, threads, trading, lifecycle }: GatewayOptions, sockets: Sockets): Metrics {
-  const { counters, exchange, history, totals } = trading;
+function createMetrics(options: GatewayOptions, sockets: Sockets): Metrics {
+  const { config, database, threads, trading, operators, lifecycle } = options;
+  const { counters, exchange, history, progress, totals } = trading;
   return new Metrics({
-    ...{ totals, counters, exchange, history, sockets },
+    ...{ totals, progress, counters, exchange, history, sockets },
     dataDir: config.dataDir,
     databasePath: database.path,
+    journalPath: database.journalPath,
+    archives: database.archives,
+    upkeep: operators.upkeep,
     unready: lifecycle.unready,
     batchCommands: threads.batchCommands.map((memory) => new Histogram(memory)),
     commitTimes: new Histogram(threads.commitTimes),

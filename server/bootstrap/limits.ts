@@ -2,3 +2,14 @@
 
 /** How long a shutdown may take before the process exits anyway. */
 export const SHUTDOWN_DEADLINE_MS = 9_000;
+
+/** How far the tables may be behind the log. */
+export interface LagBounds {
+  /** Engine events. */
+  readonly events: number;
+  /** Between the last committed and the last projected batch. */
+  readonly ms: number;
+}
+
+/** 64 M events take the projector about a minute. */
+export const MAX_LAG: LagBounds = { events: 2 ** 26, ms: 600_000 };

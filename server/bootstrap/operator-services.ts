@@ -4,7 +4,9 @@ import { loadApprovals, loadPendingWithdrawals } from "../../engine/projection/l
 import { Approvals } from "../accounts/approvals.ts";
 import { Suspensions } from "../accounts/suspensions.ts";
 import type { Config } from "../config.ts";
+import type { Logger } from "../logger.ts";
 import { MarketLifecycle } from "../markets/lifecycle.ts";
+import { LogUpkeep } from "../operators/log-upkeep.ts";
 import { Withdrawals } from "../wallet/withdrawals.ts";
 import type { AccountServices } from "./account-services.ts";
 import type { ExchangeDatabase } from "./database.ts";
@@ -15,6 +17,7 @@ interface OperatorOptions {
   readonly database: ExchangeDatabase;
   readonly trading: TradingServices;
   readonly identity: AccountServices;
+  readonly logger: Logger;
   /** Ends the sockets of a suspended user. */
   readonly endSockets: ConstructorParameters<typeof Suspensions>[0]["endSockets"];
 }
@@ -22,7 +25,8 @@ interface OperatorOptions {
 export type OperatorServices = ReturnType<typeof createOperatorServices>;
 
 /** Loads open approvals and pending withdrawals from the database. */
-export function createOperatorServices({ config, database, trading, identity, endSockets }: OperatorOptions) {
+export function createOperatorServices(options: OperatorOptions) {
+  const { config, database, trading, identity, endSockets } = options;
   const { exchange, entry, history, writer } = trading;
   const { accounts, notifier } = identity;
   const { db } = database;
@@ -40,5 +44,11 @@ export function createOperatorServices({ config, database, trading, identity, en
         entry.cancelAll(userId, {}, Date.now(), { data: done, error: done }, Reason.operator);
       }),
   });
-  return { approvals, withdrawals, life, suspensions };
+  return { approvals, withdrawals, life, suspensions, upkeep: createUpkeep(options) };
+}
+
+function createUpkeep({ config, database, trading, logger }: OperatorOptions): LogUpkeep {
+  const { path: tables, journalPath: journal, archives, logSince: since } = database;
+  const job = { journal, tables, archives, logDays: config.logDays };
+  return new LogUpkeep({ job, since, logger, progress: trading.progress, writer: trading.writer });
 }

@@ -5,10 +5,16 @@
 import type Database from "better-sqlite3";
 import { MarketStatus } from "../../engine/constants.ts";
 import { Ledger } from "../../engine/ledger.ts";
-import { loadAccounts } from "../../engine/projection/load/accounts.ts";
+import type { LogStart } from "../../engine/log/database.ts";
+import { loadAccounts, loadUserRates } from "../../engine/projection/load/accounts.ts";
 import { type LedgerState, loadLedger } from "../../engine/projection/load/ledger.ts";
 import { loadEvents } from "../../engine/projection/load/markets.ts";
-import { firstIdSince, loadClientOrders, loadLiveOrders } from "../../engine/projection/load/orders.ts";
+import {
+  firstIdSince,
+  loadClientOrders,
+  loadLiveOrders,
+  loadUpdateSequences,
+} from "../../engine/projection/load/orders.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import {
@@ -22,6 +28,7 @@ import { MarketRegistry } from "../markets/registry.ts";
 import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import { CLIENT_ORDER_ID_MS } from "../trading/limits.ts";
+import type { ExchangeDatabase } from "./database.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -52,6 +59,17 @@ export function loadExchange(db: Database.Database): LoadedExchange {
     registry.add(row, outcomes);
   }
   return { state, ledger, registry };
+}
+
+/** What the log stage continues from. */
+export function logStart(
+  { durability }: Config,
+  { db, journalPath, end }: ExchangeDatabase,
+  { state }: LoadedExchange,
+): LogStart {
+  const last = { entry: state.lastEntryId, at: state.at, updates: loadUpdateSequences(db) };
+  const rates = loadUserRates(db).map(({ id: userId, ...terms }) => ({ userId, ...terms }));
+  return { path: journalPath, durability, end, last, rates };
 }
 
 /** Loads users, their credentials, and the addresses that they signed in from lately. */

@@ -10,6 +10,7 @@ import type { AccountServices } from "./account-services.ts";
 import type { Gateway } from "./gateway.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { SHUTDOWN_DEADLINE_MS } from "./limits.ts";
+import type { OperatorServices } from "./operator-services.ts";
 import type { Threads } from "./threads.ts";
 import type { TradingServices } from "./trading-services.ts";
 
@@ -44,6 +45,7 @@ interface ShutdownOptions {
   readonly app: Uws.TemplatedApp;
   readonly listenSocket: Uws.us_listen_socket | null;
   readonly timers: readonly NodeJS.Timeout[];
+  readonly operators: OperatorServices;
   readonly control: ControlSocket;
   readonly gateway: Gateway;
   readonly trading: TradingServices;
@@ -67,12 +69,20 @@ export function createShutdown(options: ShutdownOptions): (signal: string) => Pr
     await refuseNewWork(options);
     if (!hasFailed) await finishTrading(options);
     gateway.hub.shutDown();
-    await Promise.all([trading.history.close(), identity.notifier.close()]);
+    await Promise.all([trading.history.close(), identity.notifier.close(), options.operators.upkeep.close()]);
     options.app.close();
     options.lock.close();
     logger.info("stopped");
     process.exit(0);
   };
+}
+
+/** The projector ends once the tables include the whole log. */
+async function stopProjector({ projector, projectorWaker, progress }: Threads): Promise<void> {
+  const exited = new Promise((resolve) => projector.once("exit", resolve));
+  progress.requestStop();
+  projectorWaker.wake();
+  await exited;
 }
 
 /** Closes every entrance; resolves when requests of the command line and passwords that are being hashed are done. */
@@ -93,7 +103,7 @@ async function refuseNewWork({
   await controlClosed;
 }
 
-/** Waits for every accepted order and write, cancels orders with cancel on disconnect, then stops the engines and the journal. */
+/** Waits for every accepted order and write, cancels orders with cancel on disconnect, then stops the engines, the log and the projector. */
 async function finishTrading({ gateway, trading, identity, threads }: ShutdownOptions): Promise<void> {
   const { exchange, writer } = trading;
   while (exchange.pending.size + writer.pendingCount > 0) {
@@ -107,4 +117,5 @@ async function finishTrading({ gateway, trading, identity, threads }: ShutdownOp
   await identity.lastUse.write();
   exchange.stopEngines();
   await exited;
+  await stopProjector(threads);
 }

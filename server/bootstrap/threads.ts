@@ -1,18 +1,25 @@
 /**
- * Starts the engine threads, and the journal's where there are several engines; creates the rings, wakers and histograms
- * that they share with the gateway. With one engine the journal is the last stage of its thread. Runs no work itself.
+ * Starts the engine threads, the log's where there are several engines, and the projector's; creates the rings, wakers and
+ * histograms that they share with the gateway. With one engine the log is the last stage of its thread. Runs no work itself.
  */
 import { availableParallelism } from "node:os";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { COMMAND_RING_RECORDS, EVENT_RING_RECORDS, MAX_LIVE_ORDERS } from "../../engine/limits.ts";
-import type { JournalSetup } from "../../engine/log/journal-stage.ts";
-import { CommittedTotals } from "../../engine/log/totals.ts";
+import type { LogStart } from "../../engine/log/database.ts";
+import type { LogSetup } from "../../engine/log/log-stage.ts";
+import { LogProgress } from "../../engine/log/progress.ts";
 import { createRing, RingConsumer, type RingMemory, RingProducer } from "../../engine/ring/ring.ts";
 import { Waker } from "../../engine/ring/waker.ts";
-import type { EngineThreadSetup, JournalThreadSetup, ThreadMessage } from "../../engine/thread-setup.ts";
+import type {
+  EngineThreadSetup,
+  LogThreadSetup,
+  ProjectorThreadSetup,
+  ThreadMessage,
+} from "../../engine/thread-setup.ts";
 import { createHistogram, type HistogramMemory, logBounds } from "../../engine/util/histogram.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Config } from "../config.ts";
+import type { ExchangeDatabase } from "./database.ts";
 import type { FailTrading } from "./failure.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Watched } from "./watchdog.ts";
@@ -36,9 +43,12 @@ export interface Threads {
   /** The gateway's ends of each engine's rings. */
   readonly links: { commands: RingProducer; events: RingConsumer; waker: Waker }[];
   readonly gatewayWaker: Waker;
-  readonly journalWaker: Waker;
-  readonly totals: CommittedTotals;
-  /** The gateway's end of the journal's mailbox, and the count of what it posted. */
+  readonly logWaker: Waker;
+  readonly progress: LogProgress;
+  readonly projectorWaker: Waker;
+  /** The projector ends after the others. */
+  readonly projector: Worker;
+  /** The gateway's end of the log's mailbox, and the count of what it posted. */
   readonly port: MessagePort;
   readonly posted: SharedArrayBuffer;
   readonly batchCommands: readonly HistogramMemory[];
@@ -46,46 +56,72 @@ export interface Threads {
   readonly commitOrders: HistogramMemory;
 }
 
-/** @param texts shared memory of the orders' texts @param clockEpoch of the clock that all threads share */
-export function startThreads(config: Config, path: string, texts: SharedArrayBuffer, clockEpoch: number): Threads {
-  const { port1: port, port2: journalPort } = new MessageChannel();
+interface ThreadsOptions {
+  readonly config: Config;
+  readonly database: Pick<ExchangeDatabase, "path" | "journalPath">;
+  readonly start: LogStart;
+  /** Shared memory of the orders' texts. */
+  readonly texts: SharedArrayBuffer;
+  /** Of the clock that all threads share. */
+  readonly clockEpoch: number;
+}
+
+export function startThreads({ config, database, start, texts, clockEpoch }: ThreadsOptions): Threads {
+  const { port1: port, port2: logPort } = new MessageChannel();
   const posted = new SharedArrayBuffer(4);
-  const totals = new CommittedTotals();
+  const progress = new LogProgress();
+  progress.commit(positionOf(start));
+  progress.project(positionOf(start));
   const gatewayWaker = new Waker();
+  const projectorWaker = new Waker();
   const firstEngine = createEngineMemory();
   const engines = [firstEngine];
   while (engines.length < config.engineThreads) engines.push(createEngineMemory());
   const [commitTimes, commitOrders] = [createHistogram(COMMIT_BOUNDS), createHistogram(COUNT_BOUNDS)];
-  const journal: JournalSetup = {
-    path,
-    durability: config.durability,
+  const log: LogSetup = {
+    start,
     events: engines.map(({ events }) => events),
     texts,
-    totals: totals.buffer,
-    port: journalPort,
+    progress: progress.buffer,
+    port: logPort,
     posted,
+    projectorWaker: projectorWaker.buffer,
     clockEpoch,
     commitTimes,
     commitOrders,
   };
   const sharesThread = engines.length === 1;
-  const journalWaker = sharesThread ? firstEngine.waker : new Waker();
-  const wakers = { gatewayWaker: gatewayWaker.buffer, journalWaker: journalWaker.buffer };
+  const logWaker = sharesThread ? firstEngine.waker : new Waker();
+  const wakers = { gatewayWaker: gatewayWaker.buffer, logWaker: logWaker.buffer };
   const workers = engines.map((engine, i) => {
-    const setup = engineSetup(engine, wakers, sharesThread ? journal : null, clockEpoch);
-    return { name: `engine ${i + 1}`, worker: startThread("engine-thread", setup, sharesThread ? [journalPort] : []) };
+    const setup = engineSetup(engine, wakers, sharesThread ? log : null, clockEpoch);
+    return { name: `engine ${i + 1}`, worker: startThread("engine-thread", setup, sharesThread ? [logPort] : []) };
   });
   if (!sharesThread) {
-    const { gatewayWaker, journalWaker: waker } = wakers;
-    const setup: JournalThreadSetup = { journal, waker, gatewayWaker, spinTurns: SPIN_TURNS };
-    workers.push({ name: "journal", worker: startThread("journal-thread", setup, [journalPort]) });
+    const { gatewayWaker, logWaker: waker } = wakers;
+    const setup: LogThreadSetup = { log, waker, gatewayWaker, spinTurns: SPIN_TURNS };
+    workers.push({ name: "log", worker: startThread("log-thread", setup, [logPort]) });
   }
+  const setup: ProjectorThreadSetup = {
+    journalPath: database.journalPath,
+    tablesPath: database.path,
+    durability: config.durability === "full" ? "normal" : config.durability,
+    progress: progress.buffer,
+    waker: projectorWaker.buffer,
+    ...wakers,
+  };
+  const projector = startThread("projector-thread", setup, []);
   const links = engines.map(({ commands, events, waker }) => {
     return { commands: new RingProducer(commands), events: new RingConsumer(events, true), waker };
   });
   const batchCommands = engines.map((engine) => engine.batchCommands);
   const histograms = { batchCommands, commitTimes, commitOrders };
-  return { workers, links, gatewayWaker, journalWaker, totals, port, posted, ...histograms };
+  const parts = { workers, projector, links, gatewayWaker, logWaker, projectorWaker, progress, port, posted };
+  return { ...parts, ...histograms };
+}
+
+function positionOf({ end: { batch, records, at } }: LogStart) {
+  return { batch, records, at };
 }
 
 function createEngineMemory(): EngineMemory {
@@ -97,15 +133,15 @@ function createEngineMemory(): EngineMemory {
   };
 }
 
-/** @param journal null where it has a thread of its own */
+/** @param log null where it has a thread of its own */
 function engineSetup(
   { commands, events, waker, batchCommands }: EngineMemory,
-  wakers: Pick<EngineThreadSetup, "gatewayWaker" | "journalWaker">,
-  journal: JournalSetup | null,
+  wakers: Pick<EngineThreadSetup, "gatewayWaker" | "logWaker">,
+  log: LogSetup | null,
   clockEpoch: number,
 ): EngineThreadSetup {
   return {
-    ...{ commands, events, waker: waker.buffer, ...wakers, journal, clockEpoch, batchCommands },
+    ...{ commands, events, waker: waker.buffer, ...wakers, log, clockEpoch, batchCommands },
     capacity: MAX_LIVE_ORDERS,
     spinTurns: SPIN_TURNS,
   };
@@ -117,8 +153,8 @@ function startThread(name: string, setup: object, transferList: MessagePort[]): 
 }
 
 /** Calls `fail` when a thread reports an error, throws, or ends before the server stops. */
-export function watchThreads({ workers }: Threads, lifecycle: Lifecycle, fail: FailTrading): void {
-  for (const { name, worker } of workers) {
+export function watchThreads({ workers, projector }: Threads, lifecycle: Lifecycle, fail: FailTrading): void {
+  for (const { name, worker } of [...workers, { name: "projector", worker: projector }]) {
     worker.on("message", (message: ThreadMessage) => {
       if (message.kind === "failed") fail(name, message.error);
     });
@@ -129,16 +165,21 @@ export function watchThreads({ workers }: Threads, lifecycle: Lifecycle, fail: F
   }
 }
 
-/** Each thread's waiting work and progress. An engine's thread that also runs the journal is watched in both roles. */
-export function threadProgress({ links, totals }: Threads, writer: AccountWriter): Watched[] {
+/** Each thread's waiting work and progress. An engine's thread that also runs the log is watched in both roles. */
+export function threadProgress({ links, progress }: Threads, writer: AccountWriter): Watched[] {
   const watched: Watched[] = [
-    { name: "journal", waiting: () => writer.postedCount, position: () => totals.read().sequence },
+    { name: "log", waiting: () => writer.postedCount, position: () => progress.committedBatch },
+    {
+      name: "projector",
+      waiting: () => progress.committedBatch - progress.projectedBatch,
+      position: () => progress.projectedBatch,
+    },
   ];
   for (const [i, { commands, events }] of links.entries()) {
     const name = `engine ${i + 1}`;
     watched.push({ name, waiting: () => commands.depth(), position: () => (commands.head - commands.depth()) | 0 });
     const committed = (): number => (events.tail + events.available()) | 0;
-    watched.push({ name: "journal", waiting: () => (events.published() - committed()) | 0, position: committed });
+    watched.push({ name: "log", waiting: () => (events.published() - committed()) | 0, position: committed });
   }
   return watched;
 }

@@ -11,6 +11,7 @@ import type { FailTrading } from "./failure.ts";
 import { FileGuard } from "./file-guard.ts";
 import type { OperatorServices } from "./operator-services.ts";
 import type { OverdueDeletion } from "./overdue.ts";
+import { ProjectionLag } from "./projection-lag.ts";
 import { type Threads, threadProgress } from "./threads.ts";
 import type { TradingServices } from "./trading-services.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -23,6 +24,7 @@ const EXPIRY_TICK_MS = 500;
 /** How often expired entries are removed from memory and overdue rows from the tables. */
 const SWEEP_TICK_MS = 30_000;
 const FILES_TICK_MS = 1_000;
+const UPKEEP_TICK_MS = 3_600_000;
 
 interface TimerOptions {
   readonly database: ExchangeDatabase;
@@ -38,9 +40,10 @@ interface TimerOptions {
 
 /** Returns the timers, for `clearInterval`. */
 export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
-  const { trading, operators, hub, fail } = options;
-  const files = new FileGuard([options.database.path, `${options.database.path}-wal`]);
+  const { database, trading, operators, hub, fail } = options;
+  const files = new FileGuard([database.path, database.journalPath].flatMap((path) => [path, `${path}-wal`]));
   const watchdog = new Watchdog(threadProgress(options.threads, trading.writer), MAX_STALL_MS / TICK_MS);
+  const lag = new ProjectionLag({ progress: trading.progress, exchange: trading.exchange, logger: options.logger });
   const watchClock = createClockWatch(trading.timeline, options.logger);
   return [
     setInterval(() => {
@@ -48,18 +51,21 @@ export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
       if (stalled !== null) fail(stalled, `has done nothing for ${MAX_STALL_MS / 1_000} s while work waits`);
       const now = Date.now();
       trading.exchange.tick(now);
+      trading.projected.expire();
+      lag.check();
       operators.life.closeDue(now);
       watchClock(now);
     }, TICK_MS),
     setInterval(() => {
       void files.changed().then((changed) => {
-        if (changed !== null) fail("journal", `${changed} was moved or deleted: what is written to it now is lost`);
+        if (changed !== null) fail("log", `${changed} was moved or deleted: what is written to it now is lost`);
       });
     }, FILES_TICK_MS),
     setInterval(() => trading.cancelTimers.fireDue(Date.now()), CANCEL_TIMER_TICK_MS),
     setInterval(() => hub.tick(Date.now()), SOCKET_TICK_MS),
     setInterval(() => hub.endUnauthenticated(Date.now()), EXPIRY_TICK_MS),
     setInterval(() => sweep(options), SWEEP_TICK_MS),
+    setInterval(() => operators.upkeep.check(), UPKEEP_TICK_MS),
   ];
 }
 

@@ -16,12 +16,14 @@ import { MarketFeed } from "../markets/feed.ts";
 import { MarketLists } from "../markets/lists.ts";
 import { MarketSearch } from "../markets/search.ts";
 import { History } from "../queries/history.ts";
+import { ProjectedReads } from "../queries/projected-reads.ts";
 import { CancelTimers } from "../trading/cancel-timers.ts";
 import { ClientOrderIds } from "../trading/client-order-ids.ts";
 import { Exchange } from "../trading/exchange.ts";
 import { OrderEntry } from "../trading/order-entry.ts";
 import type { OrderStore } from "../trading/order-store.ts";
 import { OrderTimes } from "../trading/order-times.ts";
+import { readTotals } from "../trading/totals.ts";
 import { nodeLoop } from "../trading/turn-loop.ts";
 import { TradingWriteProjection } from "../trading/write-projection.ts";
 import { Counters } from "../util/counters.ts";
@@ -52,8 +54,10 @@ export type TradingServices = ReturnType<typeof createTradingServices>;
 export function createTradingServices(options: TradingOptions) {
   const { config, database, accounts, threads, startedAt } = options;
   const { ledger, registry } = options.loaded;
-  const { exchange, counters, timeline } = createExchange(options);
-  const history = new History(database.path, options.onThreadLost("history"));
+  const projected = new ProjectedReads(threads.progress, threads.projectorWaker, Date.now);
+  const { exchange, counters, timeline } = createExchange(options, projected);
+  const files = { tables: database.path, journal: database.journalPath };
+  const history = new History(files, projected, options.onThreadLost("history"));
   const search = new MarketSearch(history, registry);
   const timeSlicer = new TimeSlicer();
   const lists = new MarketLists(registry, ledger, search, timeSlicer);
@@ -68,11 +72,10 @@ export function createTradingServices(options: TradingOptions) {
   const { db } = database;
   const writer = new AccountWriter({
     admission: createAdmission({ db, accounts, ledger, registry, lookups: history }),
-    mailbox: new PortMailbox(threads.port, threads.posted, threads.journalWaker),
+    mailbox: new PortMailbox(threads.port, threads.posted, threads.logWaker),
     trading: new TradingWriteProjection(exchange),
     accounts,
     time: exchange.time,
-    checkpoint: () => history.checkpoint(),
   });
   const cancelTimers = new CancelTimers({
     save: (id, cancelsAt) => writer.write([{ kind: "update", table: "users", id, set: { cancelsAt } }]),
@@ -85,16 +88,21 @@ export function createTradingServices(options: TradingOptions) {
   const idempotency = new Idempotency(history);
   const catalog = new MarketCatalog(registry, writer);
   const services = { exchange, entry, cancelTimers, history, lists, feed, catalog, idempotency, writer };
-  return { ...services, counters, timeline, totals: threads.totals, startedAt };
+  const { progress } = threads;
+  return { ...services, counters, timeline, projected, progress, totals: readTotals(ledger, progress), startedAt };
 }
 
-function createExchange({ database, loaded, threads, store, clockEpoch, startedAt }: TradingOptions) {
+function createExchange(
+  { database, loaded, threads, store, clockEpoch, startedAt }: TradingOptions,
+  projected: ProjectedReads,
+) {
   const { state, ledger, registry } = loaded;
   const clientOrderIds = new ClientOrderIds(startedAt);
   const counters = new Counters();
   const timeline = new Timeline(Math.max(startedAt, state.at));
   const exchange = new Exchange({
     links: threads.links,
+    projected,
     loop: nodeLoop(threads.gatewayWaker),
     store,
     ledger,

@@ -145,6 +145,11 @@ export class MarketRegistry {
     this.setStatus(market, MarketStatus.rejected);
   }
 
+  /** 0 for none. */
+  get lastMarketId(): number {
+    return this.inOrder.at(-1)?.id ?? 0;
+  }
+
   /** Pending proposals, oldest first. */
   waitingProposals(): ReadonlySet<Market> {
     return this.waiting;

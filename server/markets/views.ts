@@ -3,9 +3,9 @@ import { MarketStatus } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
 import { isBalanced } from "../../engine/ledger.ts";
 import { FULL_PRICE_BPS, MICRO_PER_BPS } from "../../engine/limits.ts";
-import type { TotalsSnapshot } from "../../engine/log/totals.ts";
 import { notionalMicro } from "../../engine/money.ts";
 import type { EventRow } from "../../engine/projection/load/markets.ts";
+import type { ExchangeTotals } from "../trading/types.ts";
 import { tradablePrices } from "./implied-books.ts";
 import { MAX_EVENT_MARKETS } from "./limits.ts";
 import { type MarketRegistry, marketStatusName } from "./registry.ts";
@@ -159,7 +159,7 @@ function lastValue({ outcomes, firstOutcomeId }: Market, outcomeId: number): num
   return Math.max(0, rest);
 }
 
-export function solvencyView(totals: TotalsSnapshot): object {
+export function solvencyView(totals: ExchangeTotals): object {
   return {
     deposits: totals.deposits,
     withdrawals: totals.withdrawals,

@@ -38,7 +38,6 @@ const FILL_COLUMNS = `fills.id, match_id, user_id, order_id, outcomes.market_id,
   match_type, fee, rebate, balance_after, created_at,
   (SELECT code FROM builders WHERE builders.id = builder_id) AS builder_code`;
 /** Fills that the tables of the newest rows don't know yet. */
-const FILL_TAIL = "fills.id > (SELECT value FROM meta WHERE key = 'newest_fill')";
 const IN_SPAN = "(@from IS NULL OR created_at >= @from) AND (@to IS NULL OR created_at <= @to)";
 const NO_FILL_FILTERS: Required<FillFilters> = { marketId: null, from: null, to: null, side: null, rebated: null };
 const EVERY_FILL = { ...UNBOUNDED, marketId: null, from: null, to: null };
@@ -110,8 +109,7 @@ function prepareFillsOfOrder(db: Database.Database) {
 function prepareFillsOfUser(db: Database.Database): (options: FillPage) => WalkedFill[] {
   const findStart = prepareStart(
     db,
-    `SELECT coalesce((SELECT max(id) FROM fills WHERE ${FILL_TAIL} AND user_id = @owner),
-       (SELECT fill_id FROM newest_of_user WHERE user_id = @owner))`,
+    "SELECT fill_id FROM newest_of_user WHERE user_id = @owner",
     `SELECT previous_of_user FROM fills WHERE id = @id AND user_id = @owner
      UNION ALL SELECT last_fill_id FROM entries WHERE id = @id AND user_id = @owner
      UNION ALL SELECT id FROM fills WHERE id = @id - 1 AND user_id = @owner`,
@@ -131,10 +129,7 @@ function prepareFillsOfUser(db: Database.Database): (options: FillPage) => Walke
 function prepareTrades(db: Database.Database): (options: TradesOptions) => HistoryPage {
   const findStart = prepareStart(
     db,
-    `SELECT coalesce(
-       (SELECT max(fills.id) FROM fills JOIN outcomes ON outcomes.id = outcome_id
-        WHERE ${FILL_TAIL} AND role = 1 AND market_id = @owner),
-       (SELECT fill_id FROM newest_of_market WHERE market_id = @owner))`,
+    "SELECT fill_id FROM newest_of_market WHERE market_id = @owner",
     `SELECT previous_of_market FROM fills JOIN outcomes ON outcomes.id = outcome_id
      WHERE fills.id = @id AND role = 1 AND market_id = @owner`,
   );

@@ -1,13 +1,14 @@
 /**
  * The entry of the history pool's threads: each export is a job that history.ts names. A job reads what is finished, in
- * one read transaction on a read-only connection; only `checkpoint` writes. The readers of each subject are beside this file.
+ * one read transaction on a read-only connection. The readers of each subject are beside this file.
  */
-import { fsyncSync } from "node:fs";
 import { workerData } from "node:worker_threads";
-import { openDatabase, openReadOnly } from "../../engine/projection/database.ts";
+import { archivesBeside, LogFiles } from "../../engine/log/log-files.ts";
 import { prepareObsoleteRows } from "../../engine/projection/writes/sweep.ts";
+import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { prepareCandles } from "./candle-reader.ts";
 import { prepareFills } from "./fill-reader.ts";
+import type { HistoryFiles } from "./history.ts";
 import { prepareHolders } from "./holder-reader.ts";
 import { prepareKeyLookup } from "./idempotency-reader.ts";
 import { prepareOperatorReads } from "./operator-reader.ts";
@@ -18,8 +19,9 @@ import { prepareSearch } from "./search-reader.ts";
 import { prepareTrail } from "./trail-reader.ts";
 import { prepareTransactions } from "./transaction-reader.ts";
 
-const { path } = workerData as { path: string };
-const db = openReadOnly(path);
+const files = workerData as HistoryFiles;
+const db = openReadOnly(files.tables);
+const log = new LogFiles({ journal: files.journal, archives: archivesBeside(files.journal) });
 
 /** Runs `read` in one read transaction, so that all rows that it reads are of one moment. */
 function snapshot<A extends unknown[], R>(read: (...args: A) => R): (...args: A) => R {
@@ -36,7 +38,7 @@ export const order = snapshot(orderReader.order);
 export const orders = snapshot(orderReader.orders);
 export const endedOrders = snapshot(orderReader.endedOrders);
 export const builder = snapshot(orderReader.builder);
-export const updates = snapshot(prepareUpdates(db, fillReader));
+export const updates = snapshot(prepareUpdates(db, log, fillReader));
 
 const transactionReader = prepareTransactions(db, fillReader);
 export const transactions = snapshot(transactionReader.transactions);
@@ -61,15 +63,3 @@ export const trail = snapshot(prepareTrail(db));
 export const candles = snapshot(prepareCandles(db));
 export const search = snapshot(prepareSearch(db));
 export const idempotencyKey = snapshot(prepareKeyLookup(db));
-
-/**
- * Moves the WAL's bulk into the database file, on a connection that lives for this call only. SQLite syncs the file only
- * when nothing is left in the WAL; the sync here leaves little for the connection that moves the rest.
- * @param file the descriptor of the database file
- */
-export function checkpoint({ file }: { file: number }): void {
-  const writer = openDatabase(path, "full");
-  writer.pragma("wal_checkpoint(PASSIVE)");
-  writer.close();
-  fsyncSync(file);
-}

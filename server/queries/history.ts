@@ -2,7 +2,6 @@
  * The read side: finished orders, fills, trades, candles and transactions, read on pool threads instead of the gateway's.
  * Readers take turns (fair-reads.ts): users, addresses of public requests, operators, and the exchange itself.
  */
-import { openSync } from "node:fs";
 import type { SweepTimes } from "../../engine/projection/writes/sweep.ts";
 import type { Holders } from "../accounts/types.ts";
 import { overloaded, STOPPING } from "../errors.ts";
@@ -14,6 +13,7 @@ import type { CandlesOptions } from "./candle-reader.ts";
 import { FairReads } from "./fair-reads.ts";
 import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
 import type { DepositsOptions, Payment, SettlementsOptions, Withdrawal, WithdrawalsOptions } from "./payment-reader.ts";
+import type { ProjectedReads } from "./projected-reads.ts";
 import type { Trail } from "./trail-reader.ts";
 import type { TextSlice, TransactionsOptions } from "./transaction-reader.ts";
 import type {
@@ -50,6 +50,12 @@ const SEARCHES = "searches";
 const userReader = (userId: number | null): string => (userId === null ? OPERATORS : `user ${userId}`);
 const publicReader = (address: string): string => `address ${address}`;
 
+/** The files that the pool's threads open. */
+export interface HistoryFiles {
+  readonly tables: string;
+  readonly journal: string;
+}
+
 export class History {
   private readonly pool: ThreadPool;
   private readonly fair = new FairReads(THREADS);
@@ -59,19 +65,19 @@ export class History {
   private readonly paymentLookups = new BatchedLookups<string, Payment | null>((references) =>
     this.run(PAYMENTS, "payments", { references }),
   );
-  /** The database file, to sync it. Never closed: that would drop the locks that SQLite holds for this process. */
-  private readonly file: number;
+  private readonly projected: ProjectedReads;
   private readonly reading = new Set<Promise<unknown>>();
   private isClosing = false;
 
   /**
-   * @param path the database file; it must exist
+   * @param files the tables and the log, which must exist
+   * @param projected lets reads wait for the tables
    * @param onLost gets the error that a thread of the pool died of
    */
-  constructor(path: string, onLost: (error: Error) => void) {
-    this.file = openSync(path, "r");
+  constructor(files: HistoryFiles, projected: ProjectedReads, onLost: (error: Error) => void) {
+    this.projected = projected;
     const file = new URL("./history-worker.js", import.meta.url);
-    this.pool = new ThreadPool({ file, threads: THREADS, onLost, workerData: { path } });
+    this.pool = new ThreadPool({ file, threads: THREADS, onLost, workerData: files });
   }
 
   order(userId: number, orderId: number): Promise<OrderObject | null> {
@@ -188,11 +194,6 @@ export class History {
     return this.run(SEARCHES, "search", { table, words });
   }
 
-  /** Copies the WAL's pages into the database file while the journal keeps committing. */
-  checkpoint(): Promise<void> {
-    return this.run(EXCHANGE, "checkpoint", { file: this.file });
-  }
-
   /** Reads that wait for a thread. */
   get queued(): number {
     return this.fair.queued;
@@ -208,7 +209,9 @@ export class History {
 
   private run<T>(reader: string, name: string, options: object): Promise<T> {
     if (this.isClosing) return Promise.reject(overloaded(STOPPING));
-    const read = this.fair.run(reader, () => this.pool.run<T>(name, options));
+    const behind = this.projected.caughtUp();
+    const start = (): Promise<T> => this.fair.run(reader, () => this.pool.run<T>(name, options));
+    const read = behind === undefined ? start() : behind.then(start);
     this.reading.add(read);
     const ended = (): void => void this.reading.delete(read);
     read.then(ended, ended);

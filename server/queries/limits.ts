@@ -6,6 +6,8 @@
  */
 export const MAX_READS_PER_READER = 2_000;
 export const MAX_WAITING_READS = 20_000;
+/** How long a read waits for the tables to include what was committed before it. */
+export const MAX_PROJECTION_WAIT_MS = 10_000;
 
 /** Lookups of old orders by id: how many wait for one user and in total, and how many one read resolves. */
 export const MAX_LOOKUPS_PER_USER = 20_000;
@@ -18,5 +20,7 @@ export const MAX_ROWS_WALKED = 10_000;
 export const MAX_AUDIT_WALKED = 50_000;
 /** Fills of the order updates that one read of a replay returns together; a single update may have more. */
 export const MAX_PAGE_FILLS = 4_096;
+/** Bytes of the log that such a read scans, unless it has found no update by then. */
+export const MAX_SCANNED_BYTES = 64 * 1024 * 1024;
 /** Entries of each kind (deposits, terms, identity decisions) that an account's trail shows beside a withdrawal. */
 export const MAX_TRAIL = 50;

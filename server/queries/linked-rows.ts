@@ -42,8 +42,6 @@ interface RowsOptions {
   readonly link: string;
   readonly columns: string;
   readonly filters: string;
-  /** What is joined to orders: states that are newer than their rows. */
-  readonly newer?: { readonly table: string; readonly join: string };
 }
 
 /**
@@ -52,15 +50,15 @@ interface RowsOptions {
  */
 export function prepareRows<Row>(
   db: Database.Database,
-  { table, link, columns, filters, newer }: RowsOptions,
+  { table, link, columns, filters }: RowsOptions,
 ): (params: object) => (Row & Walked)[] {
   const rows = db.prepare(
-    `WITH RECURSIVE ${newer === undefined ? "" : `${newer.table},`} chain (link, step) AS (
+    `WITH RECURSIVE chain (link, step) AS (
        SELECT @start, 1 WHERE @start >= @floor
        UNION ALL SELECT ${table}.${link}, step + 1 FROM chain CROSS JOIN ${table} ON ${table}.id = link
          WHERE ${table}.${link} > 0 AND ${table}.${link} >= @floor AND step < @walk)
      SELECT ${columns}, step, (${filters}) AS fits FROM chain CROSS JOIN ${table} ON ${table}.id = link
-       CROSS JOIN outcomes ON outcomes.id = outcome_id ${newer?.join ?? ""}
+       CROSS JOIN outcomes ON outcomes.id = outcome_id
      WHERE fits OR step = @walk LIMIT @limit`,
   );
   return (params) => rows.all(params) as (Row & Walked)[];

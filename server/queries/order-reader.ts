@@ -4,7 +4,7 @@ import type { HistoryPage } from "../http/paging.ts";
 import type { EndedOrder } from "../trading/types.ts";
 import type { FillReader } from "./fill-reader.ts";
 import { pageOfWalk, prepareRows, prepareStart, prepareWalk } from "./linked-rows.ts";
-import { newerStates, ORDER_COLUMNS, type OrderRow, prepareOrderRow } from "./order-rows.ts";
+import { ORDER_COLUMNS, type OrderRow, prepareOrderRow } from "./order-rows.ts";
 import { fillObject, orderObject } from "./row-objects.ts";
 import type { OrderObject, OrdersOptions } from "./types.ts";
 
@@ -45,9 +45,7 @@ export function prepareOrders(db: Database.Database, fills: FillReader): OrderRe
 function prepareOrderPages(db: Database.Database): (options: OrdersOptions) => HistoryPage {
   const findStart = prepareStart(
     db,
-    `SELECT coalesce(
-       (SELECT max(id) FROM orders WHERE id > (SELECT value FROM meta WHERE key = 'newest_order') AND user_id = @owner),
-       (SELECT order_id FROM newest_of_user WHERE user_id = @owner))`,
+    "SELECT order_id FROM newest_of_user WHERE user_id = @owner",
     "SELECT previous_of_user FROM orders WHERE id = @id AND user_id = @owner",
   );
   const walk = prepareWalk(db, "orders", findStart, "user_id = @owner");
@@ -58,9 +56,8 @@ function prepareOrderPages(db: Database.Database): (options: OrdersOptions) => H
     filters: `orders.id < @before AND (@marketId IS NULL OR outcomes.market_id = @marketId)
       AND (@outcomeId IS NULL OR outcome_id = @outcomeId) AND (@side IS NULL OR side = @side)
       AND (@clientOrderId IS NULL OR client_order_id = @clientOrderId)
-      AND (@status IS NULL OR coalesce(u.status, orders.status) = @status)
+      AND (@status IS NULL OR orders.status = @status)
       AND (@from IS NULL OR orders.created_at >= @from) AND (@to IS NULL OR orders.created_at <= @to)`,
-    newer: newerStates("user_id = @owner"),
   });
   return (options) => {
     const { userId, marketId = null, outcomeId = null, side = null, clientOrderId = null, status = null } = options;

@@ -1,117 +1,195 @@
 /**
- * Reads a user's order updates by their numbers, each as order.updated sent it. Rows are linked, newest first; marks at
- * intervals (update_marks) let a read start near the number that it wants. To be called in a read transaction.
+ * Reads a user's order updates by their numbers from the log, each as order.updated sent it. The index in the tables says
+ * in which batches to look; the tables give what the log doesn't say of an order. To be called in a read transaction.
  */
 import type Database from "better-sqlite3";
+import { restingTimeInForce } from "../../engine/constants.ts";
+import { blockOf, readHeader, recordsOf } from "../../engine/log/batch-format.ts";
+import type { LogReader } from "../../engine/log/log-reader.ts";
+import { stateOf } from "../../engine/projection/dirty-orders.ts";
+import * as R from "../../engine/ring/records.ts";
+import { assert } from "../../engine/util/assert.ts";
 import type { FillReader } from "./fill-reader.ts";
-import { MAX_PAGE_FILLS } from "./limits.ts";
-import type { OrderRow } from "./order-rows.ts";
+import { MAX_PAGE_FILLS, MAX_SCANNED_BYTES } from "./limits.ts";
+import { type OrderRow, prepareOrderRow } from "./order-rows.ts";
 import { fillObject, orderObject } from "./row-objects.ts";
 import type { UpdatesOptions, UpdatesPage } from "./types.ts";
 
-type UpdateRow = Omit<OrderRow, "id" | "updated_at" | "user_id"> & {
-  sequence: number;
-  order_id: number;
-  fills: number;
-  placed_at: number;
-};
+/** A block of the log with updates of the user. */
+interface IndexRow {
+  readonly sequence: number;
+  readonly block: number;
+  readonly batch: number;
+}
+
+/** An update as the log has it. */
+interface LoggedUpdate {
+  readonly sequence: number;
+  readonly order: number;
+  /** ms */
+  readonly at: number;
+  readonly remaining: number;
+  /** status | reason << 4 */
+  readonly state: number;
+  /** The fills that it reports, oldest first. */
+  readonly fills: readonly number[];
+}
+
+/** Where the user's updates begin and end. */
+interface Bounds {
+  /** The first number that is kept, or that is still to come. */
+  readonly oldest: number;
+  readonly last: number;
+  /** The last batch that the tables include. */
+  readonly projected: number;
+}
 
 /** Gives the user's order updates after a number, oldest first. */
-export function prepareUpdates(db: Database.Database, fills: FillReader): (options: UpdatesOptions) => UpdatesPage {
-  const markFrom = db
-    .prepare("SELECT update_id FROM update_marks WHERE user_id = ? AND sequence >= ? ORDER BY sequence LIMIT 1")
-    .pluck();
-  const newestUpdate = prepareNewestUpdate(db);
-  const oldestSequence = prepareOldestSequence(db, newestUpdate);
-  const readRows = prepareUpdateRows(db);
+export function prepareUpdates(
+  db: Database.Database,
+  log: LogReader,
+  fills: FillReader,
+): (options: UpdatesOptions) => UpdatesPage {
+  const readBounds = prepareBounds(db);
+  const indexFrom = db.prepare(
+    `SELECT sequence, block, batch FROM update_index WHERE user_id = @userId AND sequence >= coalesce(
+       (SELECT max(sequence) FROM update_index WHERE user_id = @userId AND sequence <= @first), @first)
+     ORDER BY sequence`,
+  );
+  const item = prepareItem(db, fills);
   return ({ userId, after, limit }) => {
-    const first = after === null ? oldestSequence(userId) : after + 1;
-    const last = first + limit - 1;
-    // One past the page's end, where there is one, shows that there are more.
-    const start = markFrom.get(userId, last + 1) ?? newestUpdate(userId);
-    const rows = readRows({ start, first, last: last + 1 });
-    const found = rows[0]?.sequence ?? null;
-    const isGone = after !== null && (found === null ? oldestSequence(userId) > after + 1 : found > first);
-    const oldest = isGone ? oldestSequence(userId) : null;
-    const count = countOfPage(rows, limit);
-    const items = rows.slice(0, count).map((row) => updateItem(row, fills));
-    return { items, oldest, hasMore: rows.length > count };
+    const { oldest, last, projected } = readBounds(userId);
+    const first = after === null ? oldest : after + 1;
+    if (first < oldest) return { items: [], oldest, hasMore: false };
+    const scan = new Scan(userId, first, limit);
+    for (const row of indexFrom.iterate({ userId, first }) as IterableIterator<IndexRow>) {
+      if (!scan.block(log, row, projected)) break;
+    }
+    const items = scan.updates.map(item);
+    return { items, oldest: null, hasMore: first + items.length <= last };
   };
 }
 
-/** The update as it was sent: the order's state at that moment, with the fills of that update alone. */
-function updateItem(row: UpdateRow, fills: FillReader): UpdatesPage["items"][number] {
-  const { sequence, created_at: at, placed_at, order_id, fills: fillCount, last_fill_id } = row;
-  const order = { ...row, id: order_id, created_at: placed_at, updated_at: at, user_id: 0 };
-  const trades = fillCount === 0 ? [] : fills.latestOfOrder(order_id, last_fill_id, fillCount);
-  return { sequence, at, json: JSON.stringify(orderObject(order, trades.map(fillObject))) };
-}
-
-/** How many of the rows fit into a page: updates of large orders are long. */
-function countOfPage(rows: readonly UpdateRow[], limit: number): number {
-  let fills = 0;
-  for (const [count, row] of rows.slice(0, limit).entries()) {
-    fills += row.fills;
-    if (fills > MAX_PAGE_FILLS && count > 0) return count;
-  }
-  return Math.min(rows.length, limit);
-}
-
-/** Reads the updates numbered @first to @last, oldest first, by way of the links from @start back. */
-function prepareUpdateRows(db: Database.Database): (params: object) => UpdateRow[] {
-  const rows = db.prepare(
-    `WITH RECURSIVE chain (link, number) AS (
-       SELECT id, sequence FROM order_updates WHERE id = @start
-       UNION ALL SELECT u.id, u.sequence FROM chain CROSS JOIN order_updates here ON here.id = link
-         CROSS JOIN order_updates u ON u.id = here.previous_of_user WHERE number > @first)
-     SELECT u.sequence, u.order_id, u.price, u.quantity, u.remaining, u.status, u.reason, u.fills, u.last_fill_id,
-       u.created_at, orders.client_order_id, outcomes.market_id, orders.outcome_id, side, type, post_only,
-       iif(quote = 1 AND u.expires_at IS NOT NULL, u.expires_at > 0, time_in_force) AS time_in_force,
-       self_trade_prevention, iif(u.expires_at IS NULL, orders.expires_at, nullif(u.expires_at, 0)) AS expires_at,
-       orders.created_at AS placed_at,
-       (SELECT code FROM builders WHERE builders.id = builder_id) AS builder_code
-     FROM chain CROSS JOIN order_updates u ON u.id = link CROSS JOIN orders ON orders.id = u.order_id
-       CROSS JOIN outcomes ON outcomes.id = orders.outcome_id
-     WHERE u.sequence >= @first AND u.sequence <= @last`,
+function prepareBounds(db: Database.Database): (userId: number) => Bounds {
+  const bounds = db.prepare(
+    `SELECT coalesce((SELECT min(sequence) FROM update_index WHERE user_id = @userId), last + 1) AS oldest, last, projected
+     FROM (SELECT coalesce((SELECT update_sequence FROM newest_of_user WHERE user_id = @userId), 0) AS last,
+       (SELECT batch FROM projection) AS projected)`,
   );
-  return (params) => (rows.all(params) as UpdateRow[]).reverse();
+  return (userId) => bounds.get({ userId }) as Bounds;
 }
 
-/** Finds the id of the user's newest update, 0 for none. */
-function prepareNewestUpdate(db: Database.Database): (userId: number) => unknown {
-  const newest = db
-    .prepare(
-      `SELECT coalesce(
-         (SELECT max(id) FROM order_updates
-          WHERE id > (SELECT value FROM meta WHERE key = 'newest_update') AND user_id = @userId),
-         (SELECT update_id FROM newest_of_user WHERE user_id = @userId), 0)`,
-    )
-    .pluck();
-  return (userId) => newest.get({ userId });
+/** Collects a page of a user's updates from the log, block by block. */
+class Scan {
+  readonly updates: LoggedUpdate[] = [];
+  private readonly userId: number;
+  private readonly first: number;
+  private readonly limit: number;
+  /** By order: its fills that no update reports up to here. */
+  private readonly unreported = new Map<number, number[]>();
+  private fills = 0;
+  private bytes = 0;
+  private isFull = false;
+
+  constructor(userId: number, first: number, limit: number) {
+    this.userId = userId;
+    this.first = first;
+    this.limit = limit;
+  }
+
+  /** Reads one block's batches; returns false if the page is full, or the tables don't include what follows. */
+  block(log: LogReader, { block, batch }: IndexRow, projected: number): boolean {
+    // This block's first batch may be in the block before: its fills are read again.
+    this.unreported.clear();
+    for (const body of log.bodies(batch)) {
+      const header = readHeader(body);
+      if (header.number > projected) return false;
+      if (blockOf(header.position) > block) break;
+      this.bytes += body.length;
+      const { words, doubles } = recordsOf(body, header);
+      for (let w = 0; w < words.length; w += R.RECORD_WORDS) {
+        if (words[w + R.W_USER] === this.userId) this.event(words, doubles, w);
+        if (this.isFull) return false;
+      }
+    }
+    return this.updates.length === 0 || this.bytes < MAX_SCANNED_BYTES;
+  }
+
+  private event(words: Int32Array, doubles: Float64Array, w: number): void {
+    const packed = words[w]!;
+    const kind = R.kindOf(packed);
+    if (!HAS_ORDER.has(kind)) return;
+    const d = w >> 1;
+    const order = doubles[d + R.D_ORDER_ID]!;
+    if (kind === R.EventKind.orderFilled) this.addFill(order, doubles[d + R.D_FILL_ID]!);
+    const sequence = doubles[d + R.D_USER_SEQUENCE]!;
+    if (sequence === 0) return;
+    const fills = this.unreported.get(order) ?? [];
+    this.unreported.delete(order);
+    if (sequence < this.first + this.updates.length) return;
+    assert(sequence === this.first + this.updates.length, "the index leads to each of a user's order updates");
+    const remaining = words[w + R.W_REMAINING]!;
+    this.add({ sequence, order, at: doubles[d + R.D_AT]!, remaining, state: stateOf(packed), fills });
+  }
+
+  private addFill(order: number, fill: number): void {
+    const known = this.unreported.get(order);
+    if (known === undefined) this.unreported.set(order, [fill]);
+    else known.push(fill);
+  }
+
+  /** Updates of large orders are long: one that has no room beside others begins the next page. */
+  private add(update: LoggedUpdate): void {
+    this.fills += update.fills.length;
+    this.isFull = this.updates.length > 0 && this.fills > MAX_PAGE_FILLS;
+    if (this.isFull) return;
+    this.updates.push(update);
+    this.isFull = this.updates.length === this.limit;
+  }
 }
 
-/** Finds the number of the user's oldest update that is kept, or of the first to come. */
-function prepareOldestSequence(
-  db: Database.Database,
-  newestUpdate: (userId: number) => unknown,
-): (userId: number) => number {
-  const firstMark = db
-    .prepare("SELECT update_id FROM update_marks WHERE user_id = ? ORDER BY sequence LIMIT 1")
-    .pluck();
-  const oldestLinked = db
-    .prepare(
-      `WITH RECURSIVE chain (link, number) AS (
-         SELECT id, sequence FROM order_updates WHERE id = @start
-         UNION ALL SELECT u.id, u.sequence FROM chain CROSS JOIN order_updates here ON here.id = link
-           CROSS JOIN order_updates u ON u.id = here.previous_of_user)
-       SELECT min(number) FROM chain`,
-    )
-    .pluck();
-  const lastSequence = db
-    .prepare("SELECT max(coalesce(update_sequence, 0)) FROM newest_of_user WHERE user_id = ?")
-    .pluck();
-  return (userId) => {
-    const start = firstMark.get(userId) ?? newestUpdate(userId);
-    return Number(oldestLinked.get({ start }) ?? Number(lastSequence.get(userId) ?? 0) + 1);
+const { EventKind } = R;
+const HAS_ORDER: ReadonlySet<number> = new Set([
+  EventKind.orderPlaced,
+  EventKind.orderFilled,
+  EventKind.orderReduced,
+  EventKind.orderAmended,
+  EventKind.orderCanceled,
+]);
+
+/** Returns the update as it was sent: the order's state at that moment, with the fills of that update alone. */
+function prepareItem(db: Database.Database, fills: FillReader): (update: LoggedUpdate) => UpdatesPage["items"][number] {
+  const orderRow = prepareOrderRow(db);
+  const termsBefore = db.prepare(
+    "SELECT price, quantity, expires_at FROM term_changes WHERE order_id = ? AND sequence > ? ORDER BY sequence LIMIT 1",
+  );
+  // Orders that a crash interrupted before there was a log: their cancel reports fills that the log doesn't have.
+  const fillsBeforeLog = new Map(
+    db.prepare("SELECT order_id, fills FROM unfinished_orders WHERE batch = 0").raw().all() as [number, number][],
+  );
+  return (update) => {
+    const { sequence, order, at, remaining, state } = update;
+    const row = orderRow(order);
+    assert(row !== undefined, "an order of the log has a row");
+    const changed = termsBefore.get(order, sequence) as Pick<OrderRow, "price" | "quantity" | "expires_at"> | undefined;
+    const { price, quantity } = changed ?? row;
+    const expiresAt = changed === undefined ? row.expires_at : changed.expires_at || null;
+    // A quote's expiry can be set and removed.
+    const timeInForce = row.quote === 1 ? restingTimeInForce(expiresAt ?? 0) : row.time_in_force;
+    const count = update.fills.length || (fillsBeforeLog.get(order) ?? 0);
+    const lastFill = update.fills.at(-1) ?? row.last_fill_id;
+    const trades = count === 0 ? [] : fills.latestOfOrder(order, lastFill, count);
+    const shown = {
+      ...row,
+      price,
+      quantity,
+      remaining,
+      status: state & 0xf,
+      reason: state >> 4,
+      updated_at: at,
+      expires_at: expiresAt,
+      time_in_force: timeInForce,
+    };
+    return { sequence, at, json: JSON.stringify(orderObject(shown, trades.map(fillObject))) };
   };
 }

@@ -28,13 +28,15 @@ import { PendingReplies } from "./pending-replies.ts";
 import { RecentlyEndedOrders } from "./recently-ended-orders.ts";
 import { Restore } from "./restore.ts";
 import { Settlement } from "./settlement.ts";
-import { TurnLoop } from "./turn-loop.ts";
+import { TurnLoop, type TurnParts } from "./turn-loop.ts";
 import type { EngineLink, GatewayLoop, MarketListener, UserListener } from "./types.ts";
 import { UserUpdates } from "./user-updates.ts";
 
 export interface ExchangeOptions {
   readonly links: readonly EngineLink[];
   readonly loop: GatewayLoop;
+  /** Reads of the tables that wait for the projector. */
+  readonly projected: TurnParts["projected"];
   readonly store: OrderStore;
   readonly ledger: Ledger;
   readonly registry: MarketRegistry;
@@ -129,6 +131,7 @@ export class Exchange {
     // The turn drives both.
     this.turn = new TurnLoop(loop, {
       ...{ writer, events, cancels, pending },
+      projected: options.projected,
       projection,
       flush: () => this.users.endBatch(),
     });

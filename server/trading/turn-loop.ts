@@ -34,6 +34,8 @@ export interface TurnParts {
   readonly cancels: BulkCancels;
   readonly pending: PendingReplies;
   readonly projection: EventProjection;
+  /** Reads of the tables that wait for the projector, which wakes the gateway. */
+  readonly projected: { readonly isDue: boolean; resolveDue(): void };
   /** Writes out what callbacks of `afterTurn` caused. */
   readonly flush: () => void;
 }
@@ -88,8 +90,9 @@ export class TurnLoop {
 
   /** Applies all committed events now. */
   drain(): void {
-    const { events, projection, flush } = this.parts;
+    const { events, projected, projection, flush } = this.parts;
     if (events.hasEvents()) projection.applyCommitted();
+    projected.resolveDue();
     if (this.callbacks.length === 0) return;
     for (const callback of this.callbacks.splice(0)) callback();
     flush();
@@ -115,7 +118,7 @@ export class TurnLoop {
     if (writer.unpublished > 0) writer.publish();
   }
 
-  private readonly hasEvents = (): boolean => this.parts.events.hasEvents();
+  private readonly hasEvents = (): boolean => this.parts.events.hasEvents() || this.parts.projected.isDue;
 
   /** Sleeps until events come that no pending reply waits for, as from expiries. One sleep at a time. */
   private park(): void {

@@ -1,5 +1,6 @@
 /** The shapes that order entry and the turn loop take and return; every room may import them. */
 
+import type { LedgerTotals } from "../../engine/ledger.ts";
 import type { RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
 import type { ApiError } from "../errors.ts";
@@ -179,4 +180,12 @@ export interface EngineLink {
   readonly commands: RingProducer;
   readonly events: RingConsumer;
   readonly waker: Waker;
+}
+
+/** The sums of all money, micro-USDC. */
+export interface ExchangeTotals extends LedgerTotals {
+  /** The last batch of the log. */
+  readonly sequence: number;
+  /** When it was committed, ms. */
+  readonly at: number;
 }

@@ -5,8 +5,8 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type Database from "better-sqlite3";
-import { openReadOnly } from "../../engine/projection/database.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
+import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { ConfigError } from "../errors.ts";
 
 /** Only the owner may open files that this process creates from now on: the database holds password hashes and addresses. */
@@ -50,4 +50,19 @@ export function keyFolder(dataDir: string): string {
 /** The path of the server's control socket. */
 export function controlPath(dataDir: string): string {
   return join(dataDir, "control.sock");
+}
+
+/** The path of the tables. */
+export function tablesPath(dataDir: string): string {
+  return join(dataDir, "exchange.db");
+}
+
+/** The folder of the log's archives. */
+export function archiveFolder(dataDir: string): string {
+  return join(dataDir, "log");
+}
+
+/** The path of the log. */
+export function journalPath(dataDir: string): string {
+  return join(dataDir, "journal.db");
 }

@@ -50,6 +50,11 @@ export class ThreadPool {
     }
   }
 
+  /** Ends the threads in the middle of their jobs, which are rejected. */
+  async destroy(): Promise<void> {
+    await this.pool.destroy();
+  }
+
   /** Resolves when running jobs are done and the threads have ended. */
   close(): Promise<void> {
     return this.pool.close();

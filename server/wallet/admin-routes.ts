@@ -171,7 +171,7 @@ function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdmin
       checkReference(reference);
       const before = async (): Promise<Payment | null> => {
         const found = await paid(history, reference, HOUSE, -amount);
-        const { house } = totals.read();
+        const { house } = totals();
         if (found === null && amount > house) {
           throw new ApiError(ErrorKind.insufficientBalance, `needs ${amount} micro-USDC, the house has ${house}`);
         }

@@ -1,6 +1,5 @@
 /** The wallet's routes: balance, positions, complete sets, transactions, deposits and withdrawals. */
 
-import type { CommittedTotals } from "../../engine/log/totals.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import { actorOf, audit, contextOf } from "../accounts/audit.ts";
@@ -17,7 +16,7 @@ import type { Payment, Withdrawal } from "../queries/payment-reader.ts";
 import { setsJson } from "../trading/event-projection.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
-import type { Answer } from "../trading/types.ts";
+import type { Answer, ExchangeTotals } from "../trading/types.ts";
 import * as S from "./schemas.ts";
 
 import { CSV, CSV_TYPE, TransactionExports } from "./transaction-exports.ts";
@@ -32,7 +31,7 @@ export interface WalletRouteContext {
   readonly withdrawals: Withdrawals;
   readonly idempotency: Idempotency;
   readonly addressRule: AddressRule;
-  readonly totals: CommittedTotals;
+  readonly totals: () => ExchangeTotals;
 }
 
 export function createWalletRoutes(context: WalletRouteContext): Route[] {
@@ -280,7 +279,7 @@ function solvencyRoute({ totals }: WalletRouteContext): Route {
     path: "/solvency",
     summary: "The exchange's totals as of the last committed transaction",
     response: S.Solvency,
-    handler: () => JSON.stringify(solvencyView(totals.read())),
+    handler: () => JSON.stringify(solvencyView(totals())),
   });
 }
 
