@@ -4,10 +4,9 @@
  */
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { verifyDatabase } from "../../engine/projection/verify.ts";
 import { readConfig } from "../config.ts";
 import { recordBackup } from "../operators/last-backup.ts";
-import { openExisting, restrictToOwner } from "../util/data-folder.ts";
+import { restrictToOwner } from "../util/data-folder.ts";
 import { type Call, withServer } from "./admin-client.ts";
 import { type Backup, backUp } from "./backup.ts";
 import {
@@ -20,6 +19,9 @@ import {
   requestOf,
   UsageError,
 } from "./commands.ts";
+import { printLog } from "./log.ts";
+import { rebuild } from "./rebuild.ts";
+import { verifyFiles } from "./verify.ts";
 
 const PROGRAM = fileURLToPath(new URL("./main.js", import.meta.url));
 
@@ -30,9 +32,11 @@ async function main(argv: readonly string[]): Promise<number> {
   if (command.words === "help") return help(rest);
   const given = readArguments(command, rest);
   if (command.words === "verify") return verify(given[0]?.value);
+  if (command.words === "rebuild") return rebuildHere(given.some(({ field }) => field.field === "replace"));
+  if (command.words === "log") return log(given);
   if (command.words === "backup") {
     const isOverwriting = given.some(({ field }) => field.field === "overwrite");
-    const backup = await backUp(databaseFile(), String(given[0]?.value), isOverwriting);
+    const backup = await backUp(readConfig(process.env).dataDir, String(given[0]?.value), isOverwriting);
     record(backup);
     return print(backup);
   }
@@ -63,10 +67,30 @@ function record(backup: Backup): void {
   }
 }
 
+async function log(given: readonly Given[]): Promise<number> {
+  const textOf = (name: string): string | null => {
+    const found = given.find(({ field }) => field.field === name);
+    return found === undefined ? null : String(found.value);
+  };
+  const order = textOf("order");
+  const texts = { user: textOf("user"), market: textOf("market"), kind: textOf("kind"), file: textOf("file") };
+  const range = { from: textOf("from"), to: textOf("to") };
+  const flags = { json: textOf("json") !== null, secrets: textOf("secrets") !== null };
+  const query = { ...texts, ...range, ...flags, order: order === null ? null : Number(order) };
+  // The reader of a pipe, such as head, may have enough.
+  process.stdout.on("error", () => process.exit(0));
+  await printLog(readConfig(process.env).dataDir, query, process.stdout);
+  return 0;
+}
+
+function rebuildHere(replaces: boolean): number {
+  const rebuilt = rebuild(readConfig(process.env).dataDir, replaces);
+  print(rebuilt);
+  return rebuilt.ok ? 0 : 1;
+}
+
 function verify(file: unknown): number {
-  const db = openExisting(file === undefined ? databaseFile() : resolve(String(file)));
-  const findings = verifyDatabase(db);
-  db.close();
+  const findings = verifyFiles(file === undefined ? databaseFile() : resolve(String(file)));
   const ok = findings.every((finding) => finding.ok);
   print({ ok, findings });
   return ok ? 0 : 1;

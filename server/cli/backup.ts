@@ -1,17 +1,21 @@
 /**
- * Makes a consistent copy of the database, also while the exchange commits. One read transaction spans the whole copy:
- * without it, each commit in between would make SQLite restart the copy. Meanwhile the WAL cannot start over.
+ * Makes a consistent copy of the exchange's two files and its archives, also while the exchange commits: first the tables,
+ * then the log, which therefore has every batch that the tables include. One read transaction spans each file's copy:
+ * without it, each commit in between would make SQLite restart the copy. Meanwhile its WAL cannot start over.
  *
- * The copy grows beside its target under another name, is verified, synced and then renamed: the target is either a
- * complete copy or what it was before. It is one plain file in rollback mode, which needs no -wal to be read.
+ * The copies grow beside their targets under other names, are verified, synced and then renamed, the tables last: the target
+ * is either a complete copy or what it was before. Each is one plain file in rollback mode, which needs no -wal to be read.
  */
-import { closeSync, existsSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
-import { basename, dirname, resolve } from "node:path";
+import { closeSync, existsSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type Database from "better-sqlite3";
 import { verifyCopy } from "../../engine/projection/verify.ts";
+import { syncPath } from "../../engine/util/durable-file.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
 import { openExisting } from "../util/data-folder.ts";
+import { type CopiedArchives, type CopiedLog, checkPair, copyArchives } from "./backup-log.ts";
+import { journalNameOf } from "./verify.ts";
 
 /** Pages copied at a time; between two slices signals are handled. */
 const SLICE_PAGES = 4_096;
@@ -19,7 +23,7 @@ const SLICE_PAGES = 4_096;
 const COMPANIONS = ["-wal", "-shm", "-journal"] as const;
 const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** The copy, which includes every commit up to `sequence`, made at `committed_at` (ms). */
+/** The copy of the tables, which includes every commit up to `sequence`, made at `committed_at` (ms). */
 export interface Backup {
   readonly file: string;
   readonly pages: number;
@@ -27,96 +31,138 @@ export interface Backup {
   readonly seconds: number;
   readonly sequence: number;
   readonly committed_at: number;
+  /** Null for an exchange of a version without a log. */
+  readonly log: (CopiedLog & CopiedArchives) | null;
+}
+
+/** A file to copy, and the names of the copy before and after it is complete. */
+interface Copy {
+  readonly source: string;
+  readonly partial: string;
+  readonly file: string;
 }
 
 /**
- * Copies the database to `file`.
- * @param overwrite whether an existing `file` may be replaced
- * @throws Error where it fails; then nothing is left behind
+ * Copies the data folder's tables to `file`, the log to a file of the same name that ends with `.journal.db`, and archives
+ * into the folder `log` beside them.
+ * @param overwrite whether existing files may be replaced
+ * @throws Error where it fails; then nothing but archives is left behind
  */
-export async function backUp(databasePath: string, target: string, overwrite: boolean): Promise<Backup> {
+export async function backUp(dataDir: string, target: string, overwrite: boolean): Promise<Backup> {
   const began = performance.now();
   const file = resolve(target);
-  const partial = `${file}.${process.pid}.part`;
+  const tables = copyOf(join(dataDir, "exchange.db"), file);
+  const journal = copyOf(join(dataDir, "journal.db"), join(dirname(file), journalNameOf(basename(file))));
   const stop = new AbortController();
   const interrupt = (): void => stop.abort(new Error("interrupted: nothing was written"));
-  const db = openExisting(databasePath);
+  openExisting(tables.source).close();
   for (const signal of STOP_SIGNALS) process.once(signal, interrupt);
   try {
-    checkTarget(databasePath, file, overwrite);
-    closeSync(openFile(partial, "wx"));
-    const copied = await copy(db, partial, stop.signal);
-    finishCopy(partial);
-    sync(partial);
+    for (const each of [tables, journal]) checkTarget(dataDir, each.file, overwrite);
+    const copied = await copyTables(tables, stop.signal);
+    const log = await copyLog(tables, journal, join(dataDir, "log"), stop.signal);
     // A signal that arrived while the check kept the thread busy is handled here.
     await nextTurn();
     stop.signal.throwIfAborted();
-    if (overwrite) for (const companion of COMPANIONS) rmSync(file + companion, { force: true });
-    renameSync(partial, file);
-    sync(dirname(file));
+    for (const each of log === null ? [tables] : [journal, tables]) publish(each, overwrite);
     const seconds = Math.round(performance.now() - began) / 1_000;
-    return { file, ...copied, bytes: statSync(file).size, seconds };
+    return { file, ...copied, bytes: statSync(file).size, seconds, log };
   } finally {
-    db.close();
     for (const signal of STOP_SIGNALS) process.removeListener(signal, interrupt);
-    for (const ending of ["", ...COMPANIONS]) rmSync(partial + ending, { force: true });
+    for (const { partial } of [tables, journal]) {
+      for (const ending of ["", ...COMPANIONS]) rmSync(partial + ending, { force: true });
+    }
   }
 }
 
+const copyOf = (source: string, file: string): Copy => ({ source, file, partial: `${file}.${process.pid}.part` });
+
+type CopiedTables = Pick<Backup, "pages" | "sequence" | "committed_at">;
+
+async function copyTables(tables: Copy, stop: AbortSignal): Promise<CopiedTables> {
+  const { pages, found } = await copy(tables, stop, (db) => {
+    return db.prepare("SELECT sequence, at FROM totals").raw().get() as [number, number];
+  });
+  const [sequence, committed_at] = found;
+  finishCopy(tables.partial, (db) => {
+    const failures = verifyCopy(db).filter(({ ok }) => !ok);
+    if (failures.length > 0) throw new Error(failures.map(({ name, figures }) => `${name}: ${figures}`).join("; "));
+  });
+  return { pages, sequence, committed_at };
+}
+
+/** After the tables: so the log has all that they have. Archives come last, since batches leave the log for them. */
+async function copyLog(tables: Copy, journal: Copy, archives: string, stop: AbortSignal): Promise<Backup["log"]> {
+  if (!existsSync(journal.source)) return null;
+  await copy(journal, stop, () => null);
+  finishCopy(journal.partial, (db) => {
+    const found = db.pragma("quick_check(1)", { simple: true });
+    if (found !== "ok") throw new Error(`${journal.source}: ${found}`);
+  });
+  const to = join(dirname(journal.file), "log");
+  const copied = copyArchives(archives, to);
+  const ends = checkPair(tables.partial, { journal: journal.partial, archives: to });
+  return { file: journal.file, bytes: statSync(journal.partial).size, ...ends, ...copied };
+}
+
+/** Gives a complete copy its name. */
+function publish({ partial, file }: Copy, overwrite: boolean): void {
+  if (overwrite) for (const companion of COMPANIONS) rmSync(file + companion, { force: true });
+  renameSync(partial, file);
+  syncPath(dirname(file));
+}
+
 /** @throws Error where the copy must not go there */
-function checkTarget(databasePath: string, path: string, overwrite: boolean): void {
+function checkTarget(dataDir: string, path: string, overwrite: boolean): void {
   const folder = dirname(path);
   if (!existsSync(folder)) throw new Error(`there is no folder ${folder}`);
-  const isLive = realpathSync(folder) === realpathSync(dirname(databasePath));
-  if (isLive && basename(path).startsWith("exchange.")) throw new Error(`${path} is the exchange's own`);
+  const isLive = realpathSync(folder) === realpathSync(dataDir);
+  if (isLive && /^(exchange|journal)\./.test(basename(path))) throw new Error(`${path} is the exchange's own`);
   if (existsSync(path) && !statSync(path).isFile()) throw new Error(`${path} is not a file`);
   const found = ["", ...COMPANIONS].map((ending) => path + ending).find((each) => existsSync(each));
   if (found !== undefined && !overwrite) throw new Error(`${found} already exists: --overwrite replaces it`);
 }
 
 /** @throws Error that names the folder */
-function openFile(path: string, flags: "r" | "wx"): number {
+function createFile(path: string): void {
   try {
-    return openSync(path, flags, 0o600);
+    closeSync(openSync(path, "wx", 0o600));
   } catch (error) {
     throw new Error(`cannot write to ${dirname(path)} (${(error as NodeJS.ErrnoException).code})`);
   }
 }
 
-/** @throws the reason of `stop` once it is aborted */
-async function copy(
-  db: Database.Database,
-  to: string,
+/** @param read reads from the same snapshot @throws the reason of `stop` once it is aborted */
+async function copy<T>(
+  { source, partial }: Copy,
   stop: AbortSignal,
-): Promise<Pick<Backup, "pages" | "sequence" | "committed_at">> {
-  db.exec("BEGIN");
-  const [sequence, committed_at] = db.prepare("SELECT sequence, at FROM totals").raw().get() as [number, number];
-  const progress = (): number => {
-    stop.throwIfAborted();
-    return SLICE_PAGES;
-  };
-  const { totalPages } = await db.backup(to, { progress });
-  db.exec("COMMIT");
-  return { pages: totalPages, sequence, committed_at };
-}
-
-/** Takes the copy out of WAL mode and verifies it. @throws Error where an invariant does not hold */
-function finishCopy(path: string): void {
-  const db = openSqlite(path);
+  read: (db: Database.Database) => T,
+): Promise<{ readonly pages: number; readonly found: T }> {
+  const db = openExisting(source);
   try {
-    db.pragma("journal_mode = DELETE");
-    const failures = verifyCopy(db).filter(({ ok }) => !ok);
-    if (failures.length > 0) throw new Error(failures.map(({ name, figures }) => `${name}: ${figures}`).join("; "));
+    createFile(partial);
+    db.exec("BEGIN");
+    const found = read(db);
+    const progress = (): number => {
+      stop.throwIfAborted();
+      return SLICE_PAGES;
+    };
+    const { totalPages: pages } = await db.backup(partial, { progress });
+    db.exec("COMMIT");
+    return { pages, found };
   } finally {
     db.close();
   }
 }
 
-function sync(path: string): void {
-  const descriptor = openFile(path, "r");
+/** Takes the copy out of WAL mode, checks and syncs it. @throws Error from `check` */
+function finishCopy(path: string, check: (db: Database.Database) => void): void {
+  const db = openSqlite(path);
   try {
-    fsyncSync(descriptor);
+    db.pragma("journal_mode = DELETE");
+    check(db);
   } finally {
-    closeSync(descriptor);
+    db.close();
   }
+  syncPath(path);
 }

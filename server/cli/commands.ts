@@ -71,13 +71,38 @@ function command(words: string, does: string, summary: string, args: Field[] = [
 
 export const COMMANDS: readonly AdminCommand[] = [
   command("help", "local", "show this help, or the help of one command", [field("[COMMAND]", "command")]),
-  command("verify", "local", "check every invariant of a database file (default: DATA_DIR/exchange.db)", [
-    field("[FILE]", "file"),
-  ]),
+  command(
+    "verify",
+    "local",
+    "check that the tables are what the log says, the log's hashes, and every invariant (default: DATA_DIR/exchange.db)",
+    [field("[FILE]", "file")],
+  ),
+  command(
+    "rebuild",
+    "local",
+    "build exchange.db from the log, check it and compare it; while no server runs",
+    [],
+    field("", "replace", "flag"),
+  ),
+  command(
+    "log",
+    "local",
+    "print the events and account writes of the log, of the exchange's or of one archive's",
+    [],
+    field("FILE", "file"),
+    field("ID|EMAIL", "user"),
+    field("ID", "order", "integer"),
+    field("ID|SLUG", "market"),
+    field("KIND", "kind"),
+    field("BATCH|TIME", "from"),
+    field("BATCH|TIME", "to"),
+    field("", "json", "flag"),
+    field("", "secrets", "flag"),
+  ),
   command(
     "backup",
     "local",
-    "write a consistent copy of the database, also while the server runs, and check it",
+    "write consistent copies of the tables and the log, also while the server runs, and check them",
     [field("FILE", "file")],
     field("", "overwrite", "flag"),
   ),

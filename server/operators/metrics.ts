@@ -2,17 +2,20 @@
  * GET /metrics: the exchange's figures, and prom-client's own of the process, in Prometheus' text format. Nothing is
  * counted here: each figure is read from its owner when it is scraped.
  */
-import { stat, statfs } from "node:fs/promises";
+import { readdir, stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { collectDefaultMetrics, type Metric, type MetricType, Registry } from "prom-client";
 import { ORDER_STATUSES } from "../../engine/constants.ts";
-import type { CommittedTotals } from "../../engine/log/totals.ts";
+import type { LogProgress } from "../../engine/log/progress.ts";
 import type { Histogram } from "../../engine/util/histogram.ts";
 import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
+import type { ExchangeTotals } from "../trading/types.ts";
 import type { Counters } from "../util/counters.ts";
 import { lastBackupAt } from "./last-backup.ts";
 import { METRICS_INTERVAL_MS } from "./limits.ts";
+import type { LogUpkeep } from "./log-upkeep.ts";
 
 /** Of text format 0.0.4. */
 export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
@@ -20,17 +23,22 @@ const PREFIX = "exchange_";
 const MICROSECONDS = 1e6;
 
 export interface MetricsOptions {
-  readonly totals: CommittedTotals;
+  readonly totals: () => ExchangeTotals;
+  readonly progress: LogProgress;
   readonly counters: Counters;
   readonly exchange: Exchange;
   readonly history: History;
   readonly dataDir: string;
   readonly databasePath: string;
+  readonly journalPath: string;
+  /** The folder of the log's archives. */
+  readonly archives: string;
+  readonly upkeep: Pick<LogUpkeep, "failures" | "unarchivedMs">;
   /** Why the exchange does not trade; null while it does. */
   readonly unready: () => string | null;
   /** By engine thread: commands in its batches. */
   readonly batchCommands: readonly Histogram[];
-  /** Of the journal's transactions: duration in µs, and orders changed. */
+  /** Of the log's commits: duration in µs, and placements. */
   readonly commitTimes: Histogram;
   readonly commitOrders: Histogram;
   readonly sockets: () => { readonly connections: number; readonly subscriptions: number };
@@ -89,6 +97,13 @@ async function sizeOf(path: string): Promise<number> {
     ({ size }) => size,
     () => 0,
   );
+}
+
+/** The sum of a folder's files; 0 where there is no folder. */
+async function sizeOfFolder(folder: string): Promise<number> {
+  const names = await readdir(folder).catch(() => []);
+  const sizes = await Promise.all(names.map((name) => sizeOf(join(folder, name))));
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 /** Bytes of the file system that holds `folder`, in total and available to the exchange. */
@@ -160,7 +175,7 @@ export class Metrics {
       "money_micro",
       "Micro-USDC as of the last commit, by account; a negative house is out of balance",
       () => {
-        const { deposits, withdrawals, usersTotal: users, collateral, house } = totals.read();
+        const { deposits, withdrawals, usersTotal: users, collateral, house } = totals();
         const sums = { deposits, withdrawals, users, collateral, house };
         return Object.entries(sums).map(([account, value]) => ({ labels: { account }, value }));
       },
@@ -201,27 +216,34 @@ export class Metrics {
   }
 
   private addPipeline(): void {
-    const { exchange, history, batchCommands, commitTimes, commitOrders } = this.options;
+    const { exchange, history, progress, batchCommands, commitTimes, commitOrders } = this.options;
     const { links } = exchange;
     const rings = (name: string, help: string, read: (link: (typeof links)[number]) => number): void =>
       this.add("gauge", name, help, () => links.map((link, i) => ({ labels: { engine: i + 1 }, value: read(link) })));
     rings("command_ring_records", "Commands waiting for their engine thread", ({ commands }) => commands.depth());
-    rings("event_ring_records", "Events waiting for the journal or the gateway", ({ events }) => events.depth());
+    rings("event_ring_records", "Events waiting for the log or the gateway", ({ events }) => events.depth());
     this.add("histogram", "batch_commands", "Commands in one batch of an engine thread", () =>
       batchCommands.flatMap((histogram, i) => samplesOf("batch_commands", histogram, 1, { engine: i + 1 })),
     );
-    this.add("histogram", "commit_seconds", "Transactions of the journal, from their first write to their commit", () =>
+    this.add("histogram", "commit_seconds", "Commits of the log", () =>
       samplesOf("commit_seconds", commitTimes, MICROSECONDS),
     );
-    this.add("histogram", "commit_orders", "Orders changed by one transaction of the journal", () =>
+    this.add("histogram", "commit_orders", "Placements in one commit of the log", () =>
       samplesOf("commit_orders", commitOrders, 1),
     );
+    this.gauge("projection_lag_events", "Events committed and not in the tables yet", () => {
+      return Math.max(0, progress.committed.records - progress.projected.records);
+    });
+    this.gauge("projection_lag_seconds", "How far the tables are behind the log", () => {
+      const { committed, projected } = progress;
+      return projected.batch >= committed.batch ? 0 : Math.max(0, committed.at - projected.at) / 1_000;
+    });
     this.gauge("history_queue", "Reads waiting for a thread of the history pool", () => history.queued);
   }
 
   /** Whether the exchange trades, and what operators watch: back-ups and the disk. */
   private addUpkeep(): void {
-    const { dataDir, databasePath, unready } = this.options;
+    const { archives, dataDir, databasePath, journalPath, unready, upkeep } = this.options;
     this.gauge("ready", "1 while the exchange trades, 0 while it starts or stops or after trading has stopped", () =>
       unready() === null ? 1 : 0,
     );
@@ -238,9 +260,18 @@ export class Metrics {
         { labels: { state: "free" }, value: free },
       ];
     });
-    this.add("gauge", "database_bytes", "Size of the database's files", async () => [
+    this.add("gauge", "database_bytes", "Size of the tables' and the log's files", async () => [
       { labels: { file: "main" }, value: await sizeOf(databasePath) },
       { labels: { file: "wal" }, value: await sizeOf(`${databasePath}-wal`) },
+      { labels: { file: "log" }, value: await sizeOf(journalPath) },
+      { labels: { file: "log_wal" }, value: await sizeOf(`${journalPath}-wal`) },
+      { labels: { file: "archives" }, value: await sizeOfFolder(archives) },
     ]);
+    this.gauge("log_unarchived_seconds", "The time that journal.db spans beyond the last archive", () => {
+      return upkeep.unarchivedMs / 1_000;
+    });
+    this.counter("log_upkeep_failures_total", "Runs that failed to archive the log, or to delete archives", () => {
+      return upkeep.failures;
+    });
   }
 }

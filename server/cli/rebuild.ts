@@ -1,0 +1,102 @@
+/**
+ * `admin rebuild`: builds exchange.db anew from the log beside the old one, checks it, and replaces the old one if asked.
+ * Only while no server runs.
+ */
+import { existsSync, renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import type Database from "better-sqlite3";
+import { LogFiles, logOf } from "../../engine/log/log-files.ts";
+import { loadProjection } from "../../engine/projection/load/projection.ts";
+import { CheckedLog, rebuildTables } from "../../engine/projection/rebuild.ts";
+import { MIGRATIONS } from "../../engine/projection/schema.ts";
+import { differingTables, hashTables } from "../../engine/projection/table-hashes.ts";
+import { verifyDatabase } from "../../engine/projection/verify.ts";
+import { syncPath } from "../../engine/util/durable-file.ts";
+import { lockDataFolder, openExisting, tablesPath } from "../util/data-folder.ts";
+import { ProgressBar } from "./progress-bar.ts";
+
+/** What SQLite keeps beside a database. */
+const COMPANIONS = ["-wal", "-shm", "-journal"] as const;
+
+const DAMAGE_CODES: ReadonlySet<string> = new Set(["SQLITE_CORRUPT", "SQLITE_NOTADB"]);
+
+export interface Rebuilt {
+  readonly ok: boolean;
+  readonly file: string;
+  /** The last batch of the log. */
+  readonly batch: number;
+  /** The tables in which the old exchange.db differs as of its last batch; null if there was none to compare. */
+  readonly compared: { readonly batch: number; readonly differing: readonly string[] } | null;
+  readonly replaced: boolean;
+}
+
+/** @param replaces also an existing exchange.db @throws Error if the folder is in use, or the log is broken */
+export function rebuild(dataDir: string, replaces: boolean): Rebuilt {
+  const lock = lockDataFolder(dataDir);
+  const place = logOf(dataDir);
+  const log = new LogFiles(place);
+  const [tables, path] = [tablesPath(dataDir), `${tablesPath(dataDir)}.rebuilt`];
+  try {
+    removeDatabase(path);
+    const compared = build(path, tables, place.archives, new CheckedLog(log));
+    const batch = log.range()?.last ?? 0;
+    const isNew = !existsSync(tables);
+    const ok = compared === null || compared.differing.length === 0;
+    const replaced = isNew || replaces;
+    if (replaced) {
+      // The log decides: it has all that the old file had.
+      removeDatabase(tables);
+      renameSync(path, tables);
+      syncPath(dirname(tables));
+    } else if (ok) removeDatabase(path);
+    return { ok: ok || replaced, file: replaced || ok ? tables : path, batch, compared, replaced };
+  } finally {
+    log.close();
+    lock.close();
+  }
+}
+
+/** Builds and checks the new file. @returns how the old one compares */
+function build(path: string, old: string, archives: string, log: CheckedLog): Rebuilt["compared"] {
+  const bar = new ProgressBar("rebuild");
+  const onProgress = (done: number, last: number): void => bar.show(done, last);
+  const live = readOld(old, log);
+  let compared: Rebuilt["compared"] = null;
+  const pause = live && {
+    batch: live.batch,
+    run: (tables: Database.Database): void => {
+      const differing = differingTables(hashTables(tables), live.hashes);
+      compared = { batch: live.batch, differing: differing.map((name) => name || "the schema") };
+    },
+  };
+  const rebuilt = rebuildTables({ path, archives, log, until: log.last, onProgress, ...(pause && { pause }) });
+  bar.end();
+  const failures = verifyDatabase(rebuilt).filter(({ ok }) => !ok);
+  rebuilt.close();
+  if (failures.length > 0) throw new Error(failures.map(({ name, figures }) => `${name}: ${figures}`).join("; "));
+  syncPath(path);
+  return compared;
+}
+
+/** The old tables, if they are of this schema and log. */
+function readOld(path: string, log: CheckedLog): { batch: number; hashes: Map<string, string> } | null {
+  if (!existsSync(path)) return null;
+  let db: Database.Database | null = null;
+  try {
+    db = openExisting(path);
+    if (db.pragma("user_version", { simple: true }) !== MIGRATIONS.length) return null;
+    const { batch, exchange } = loadProjection(db);
+    return exchange === log.exchange && batch <= log.last ? { batch, hashes: hashTables(db) } : null;
+  } catch (error) {
+    // A damaged file can't be compared; the new one replaces it.
+    if (DAMAGE_CODES.has(String((error as { code?: unknown }).code))) return null;
+    throw error;
+  } finally {
+    db?.close();
+  }
+}
+
+/** The database's file first: without it, SQLite ignores the others. */
+function removeDatabase(path: string): void {
+  for (const ending of ["", ...COMPANIONS]) rmSync(path + ending, { force: true });
+}
