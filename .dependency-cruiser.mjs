@@ -21,7 +21,7 @@ const ROOMS = [
 ];
 
 /** Folders of engine/, top to bottom. */
-const ENGINE_ROOMS = ["log", "projection", "book", "ring", "util"];
+const ENGINE_ROOMS = ["projection", "log", "book", "ring", "util"];
 
 /** A `types.ts` declares shapes and the constants that they derive from, so that any room may import it. */
 const TYPES = "/types\\.ts$";
@@ -78,7 +78,7 @@ export default {
     oneHome("uWebSockets.js", "^server/http/uws\\.ts$"),
     oneHome("better-sqlite3", "^engine/(util/sqlite\\.ts|better-sqlite3-12/)"),
     oneHome("cookie", "^server/http/cookies\\.ts$"),
-    oneHome("msgpackr", "^server/http/message-pack\\.ts$"),
+    oneHome("msgpackr", "^(server/http/message-pack|engine/projection/logged-request|engine/log/opening)\\.ts$"),
     oneHome("jose", "^server/accounts/signing-keys\\.ts$"),
   ],
   options: {

@@ -9,7 +9,9 @@ const entries = {
   main: "server/main.ts",
   admin: "server/cli/admin.ts",
   "engine-thread": "engine/engine-thread.ts",
-  "journal-thread": "engine/log/journal-thread.ts",
+  "log-thread": "engine/log/log-thread.ts",
+  "projector-thread": "engine/projection/projector-thread.ts",
+  "log-upkeep-worker": "server/operators/log-upkeep-worker.ts",
   "history-worker": "server/queries/history-worker.ts",
   "password-worker": "server/accounts/password-worker.ts",
 };

@@ -24,6 +24,7 @@ const pathsOf = (names: readonly string[]): string[] => names.map((name) => `tes
 const MORE_ROUNDS = pathsOf([
   "accounts/user-terms",
   "accounts/user-terms.property",
+  "bench/log-replay",
   "crash/kill",
   "engine/book/matcher.property",
   "http/idempotency",

@@ -1,7 +1,8 @@
 /**
  * Command: sends a folder's recorded orders through a running exchange over HTTP, receives every fill over WebSockets
- * and compares both with the exchange's records. `npm run -s replay -- DIR`; the last line is JSON. Exit codes: 1 if
- * anything was lost, doesn't balance or failed, 2 for wrong arguments.
+ * and compares both with the exchange's records: `npm run -s replay -- DIR`. With `--log FILE` it replays a log instead
+ * (replay/log/). The last line is JSON. Exit codes: 1 if anything was lost, doesn't balance, differs or failed, 2 for
+ * wrong arguments.
  *
  * Over one connection orders arrive one after the other, and every run makes the same fills (their SHA-256 is printed).
  * Over several, the order of arrival is random, and so are the trades. One limit is outside the recording: a user's
@@ -10,10 +11,12 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { openReadOnly } from "../engine/projection/database.ts";
+import { BrokenLog } from "../engine/log/broken-log.ts";
 import { verifyDatabase } from "../engine/projection/verify.ts";
+import { openReadOnly } from "../engine/util/wal-database.ts";
 import { type Plan, planAccounts } from "./replay/accounts.ts";
 import { FolderError, type Recording, readRecording } from "./replay/folder.ts";
+import { replayLog } from "./replay/log/command.ts";
 import { type Outcome, type Refusals, Session } from "./replay/session.ts";
 import { ExchangeError } from "./support/api.ts";
 import { ExchangeProcess } from "./support/exchange-process.ts";
@@ -21,16 +24,22 @@ import { makeFolder, removeFolder } from "./support/folder.ts";
 import { fail, grouped, printHead, printResult } from "./support/report.ts";
 import { orUsage, wholeNumber } from "./support/usage.ts";
 
-const USAGE = "replay DIR [--connections N] [--url URL | --write-seed FILE]";
-const HELP = `usage: npm run -s ${USAGE.replace(" ", " -- ")}
+const USAGE = "replay DIR [--connections N] [--url URL | --write-seed FILE] | replay --log FILE";
+const HELP = `usage: npm run -s ${USAGE.replaceAll("replay ", "replay -- ")}
   DIR                markets.json and orders.jsonl.gz (or orders.jsonl)
   --connections N    HTTP connections that carry the orders, 1 to 1024; 1 (the default) keeps them strictly in order
   --url URL          a running exchange instead of one of its own; it must have been started with RATE_LIMITS=off and
                      SEED_FILE set to what --write-seed made of the same DIR, best on a fresh DATA_DIR
-  --write-seed FILE  only writes that file: the markets, and an account with a token for each user`;
+  --write-seed FILE  only writes that file: the markets, and an account with a token for each user
+  --log FILE         replays a log instead: an archive (.log.gz), a journal.db, or a DATA_DIR with both. Derives the
+                     commands from its events, runs them through the matcher, and compares the events byte for byte`;
 const MAX_CONNECTIONS = 1_024;
+/** Errors with a message for the caller. */
+const EXPECTED = [FolderError, BrokenLog, ExchangeError];
 
 interface Arguments {
+  /** The log to replay, or null: a folder's orders. */
+  readonly log: string | null;
   readonly folder: string;
   readonly connections: number;
   readonly url: string | null;
@@ -44,6 +53,7 @@ function readArguments(): Arguments {
       connections: { type: "string", default: "1" },
       url: { type: "string" },
       "write-seed": { type: "string" },
+      log: { type: "string" },
       help: { type: "boolean" },
     },
   });
@@ -52,15 +62,20 @@ function readArguments(): Arguments {
     process.exit(0);
   }
   const [folder, ...more] = positionals;
+  const log = values.log ?? null;
   const url = values.url ?? null;
   const seedFile = values["write-seed"] ?? null;
+  if (log !== null) {
+    if (folder !== undefined || url !== null || seedFile !== null) throw new Error("--log FILE has no other arguments");
+    return { log, folder: "", connections: 1, url, seedFile };
+  }
   if (folder === undefined || more.length > 0) throw new Error(`${positionals.length} folders: one is replayed`);
   if (url !== null && seedFile !== null) throw new Error("--url and --write-seed exclude each other");
   const connections = wholeNumber("connections", values.connections, 1, MAX_CONNECTIONS);
   if (url !== null && !(URL.canParse(url) && /^https?:/.test(url))) {
     throw new Error(`--url ${url}: an http or https URL`);
   }
-  return { folder, connections, url, seedFile };
+  return { log, folder, connections, url, seedFile };
 }
 
 /** Runs the replay against its own exchange, on a temporary data folder, and verifies the database afterwards. */
@@ -137,8 +152,9 @@ function print(recording: Recording, connections: number, outcome: Outcome, faul
   });
 }
 
-const { folder, connections, url, seedFile } = orUsage(USAGE, readArguments);
-try {
+const { log, folder, connections, url, seedFile } = orUsage(USAGE, readArguments);
+
+async function replayFolder(): Promise<void> {
   const recording = readRecording(folder);
   const plan = planAccounts(recording);
   if (seedFile !== null) {
@@ -157,7 +173,12 @@ try {
     print(recording, connections, outcome, faults);
     process.exitCode = faults.length === 0 ? 0 : 1;
   }
+}
+
+try {
+  if (log === null) await replayFolder();
+  else process.exitCode = replayLog(log);
 } catch (error) {
-  const isExpected = error instanceof FolderError || error instanceof ExchangeError || "code" in (error as object);
+  const isExpected = EXPECTED.some((kind) => error instanceof kind) || "code" in (error as object);
   fail(`replay: ${isExpected ? (error as Error).message : (error as Error).stack}`);
 }

@@ -16,7 +16,7 @@ const BENCHES = [
   "book",
   "rings",
   "parts",
-  "journal",
+  "log",
   "http",
   "latency",
   "matrix",

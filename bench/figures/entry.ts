@@ -8,9 +8,9 @@
 import { join } from "node:path";
 import type Database from "better-sqlite3";
 import { OrderStatus } from "../../engine/constants.ts";
-import { openReadOnly } from "../../engine/projection/database.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
 import { assert } from "../../engine/util/assert.ts";
+import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
 import { itemAt } from "../support/item-at.ts";

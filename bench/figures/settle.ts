@@ -6,9 +6,9 @@
 import { join } from "node:path";
 import { WebSocket } from "ws";
 import { Side } from "../../engine/constants.ts";
-import { openReadOnly } from "../../engine/projection/database.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
 import { assert } from "../../engine/util/assert.ts";
+import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { Api, dataOf, type ListedMarket } from "../support/api.ts";
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";

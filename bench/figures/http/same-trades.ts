@@ -4,9 +4,9 @@
  */
 import { join } from "node:path";
 import { OrderStatus } from "../../../engine/constants.ts";
-import { openReadOnly } from "../../../engine/projection/database.ts";
 import { assert } from "../../../engine/util/assert.ts";
 import { openSqlite } from "../../../engine/util/sqlite.ts";
+import { openReadOnly } from "../../../engine/util/wal-database.ts";
 import { Api, dataOf } from "../../support/api.ts";
 import { ExchangeProcess } from "../../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../../support/folder.ts";

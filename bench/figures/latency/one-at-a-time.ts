@@ -112,7 +112,7 @@ export async function measureOneAtATime(setup: Setup): Promise<OneAtATime> {
   await ours.time(warmUp);
   await theirs.time(warmUp);
   await exchange.quiet();
-  const commits = new Commits(join(folder, "exchange.db"), join(folder, "commits.db"));
+  const commits = new Commits(join(folder, "journal.db"), join(folder, "commits.db"));
   commits.time(warmUp);
   const all = { exchange: [] as number[], bare: [] as number[], commit: [] as number[] };
   const ratios: number[] = [];

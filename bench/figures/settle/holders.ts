@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { MICRO_PER_SHARE } from "../../../engine/limits.ts";
 import { MS_PER_DAY } from "../../../engine/money.ts";
-import { openDatabase } from "../../../engine/projection/database.ts";
+import { openDatabase } from "../../../engine/util/wal-database.ts";
 
 export interface HoldersOptions {
   readonly marketId: number;
@@ -64,7 +64,7 @@ export function addHolders(path: string, { marketId, holders, tokens }: HoldersO
     db.prepare("UPDATE markets SET sets = sets + ? WHERE id = ?").run(sets, marketId);
     db.prepare(
       `UPDATE totals SET deposits = deposits + @deposits, users_total = users_total + @deposits - @collateral,
-         collateral = collateral + @collateral, last_entry_id = last_entry_id + 2 * @holders, sequence = sequence + 1`,
+         collateral = collateral + @collateral, last_entry_id = last_entry_id + 2 * @holders`,
     ).run({ deposits: holders * DEPOSIT, collateral: sets * MICRO_PER_SHARE, holders });
     const insertToken = db.prepare(
       `INSERT INTO personal_access_tokens (user_id, name, token_hash, prefix, scopes, created_at)

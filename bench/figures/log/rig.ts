@@ -1,45 +1,57 @@
 /**
- * The path of the journal bench's orders, in one thread: traffic, the real matcher, an event ring, and the real journal
- * on its own database. Each batch returns the duration of its parts.
+ * The path of the log bench's orders, in one thread: traffic, the real matcher, an event ring, the real log on its own
+ * journal.db, and a projector that follows it. Each batch returns the duration of its parts.
  */
+
+import { join } from "node:path";
 import type Database from "better-sqlite3";
 import { createMatcher } from "../../../engine/book/matcher.ts";
 import { EVENT_RING_RECORDS, MAX_BATCH_COMMANDS } from "../../../engine/limits.ts";
+import { NO_HASH } from "../../../engine/log/append.ts";
 import { BatchStamp } from "../../../engine/log/batch-stamp.ts";
-import { Journal, type JournalOptions } from "../../../engine/log/journal.ts";
-import { CommittedTotals } from "../../../engine/log/totals.ts";
-import { type Durability, migrate, openDatabase } from "../../../engine/projection/database.ts";
+import { openJournal } from "../../../engine/log/database.ts";
+import { Log } from "../../../engine/log/log.ts";
+import { LogProgress } from "../../../engine/log/progress.ts";
+import { migrate } from "../../../engine/projection/database.ts";
+import { loadProjection } from "../../../engine/projection/load/projection.ts";
+import { packRequest } from "../../../engine/projection/logged-request.ts";
+import { Projector } from "../../../engine/projection/projector.ts";
 import type { AccountWrite } from "../../../engine/projection/writes/account-write.ts";
 import { OrderTexts } from "../../../engine/ring/order-texts.ts";
 import { RECORD_WORDS } from "../../../engine/ring/records.ts";
 import { createRing, RingConsumer, RingGate, RingProducer } from "../../../engine/ring/ring.ts";
 import { assert } from "../../../engine/util/assert.ts";
 import { createMicroClock, readClockEpoch } from "../../../engine/util/micro-clock.ts";
+import { type Durability, openDatabase } from "../../../engine/util/wal-database.ts";
 import { randomFrom } from "../../support/random.ts";
 import { MARKETS, SLOTS, START_MS, Traffic, USERS } from "./traffic.ts";
 
 const DEPOSIT_MICRO = 4e13;
 
 export interface Rig {
-  readonly db: Database.Database;
-  readonly journal: Journal;
+  readonly tables: Database.Database;
+  readonly journal: Database.Database;
+  readonly progress: LogProgress;
+  readonly projector: Projector;
+  readonly log: Log;
   readonly traffic: Traffic;
   /** An engine thread's work on `commands` of the traffic's batch; returns milliseconds. */
   runBatch(commands: number): { matchMs: number; commitMs: number };
 }
 
 /**
- * Opens the markets, funds the users with money and shares, and fills the books. @param more further options of the
- * journal
+ * Opens the markets, funds the users with money and shares, and fills the books.
+ * @param now the time of the batches, ms; by default the orders' own
  */
 export function createRig(
-  path: string,
+  folder: string,
   durability: Durability,
   requestCheckpoint: () => void,
-  more: Partial<Pick<JournalOptions, "now" | "keepUpdatesMs">> = {},
+  now = (): number => START_MS,
 ): Rig {
-  const db = openDatabase(path, durability);
-  migrate(db);
+  const tables = openDatabase(join(folder, "exchange.db"), durability === "full" ? "normal" : durability);
+  migrate(tables);
+  const journal = openJournal(join(folder, "journal.db"), durability);
   const ring = createRing(EVENT_RING_RECORDS);
   const producer = new RingProducer(ring);
   const clock = createMicroClock(readClockEpoch());
@@ -50,17 +62,20 @@ export function createRig(
     onRingFull: () => assert(false, "a batch's events fit the ring"),
   });
   const events = new RingConsumer(ring, true);
-  const journal = new Journal({
-    db,
+  const progress = new LogProgress();
+  const { exchange } = loadProjection(tables);
+  const log = new Log({
+    db: journal,
+    end: { exchange, batch: 0, records: 0, at: 0, hash: NO_HASH },
+    last: { entry: 0, at: 0, updates: [] },
+    rates: [],
     gates: [new RingGate(ring)],
     texts: new OrderTexts(SLOTS),
-    totals: new CommittedTotals(),
-    // The orders' own time, at which none of their updates is outdated.
-    now: () => START_MS,
+    progress,
+    now,
     clock,
     onCommit: () => {},
     requestCheckpoint,
-    ...more,
   });
   const traffic = new Traffic(MAX_BATCH_COMMANDS, randomFrom(20_241_120));
 
@@ -70,39 +85,39 @@ export function createRig(
     for (let i = 0; i < commands; i++) matcher.execute(traffic.words, traffic.doubles, i * RECORD_WORDS);
     matcher.endBatch();
     const matched = performance.now();
-    journal.commit(() => []);
+    log.commit(() => []);
     const end = performance.now();
     traffic.read(events);
     return { matchMs: matched - start, commitMs: end - matched };
   }
 
-  journal.commit(() => [{ id: 1, at: 0, writes: accountWrites(), audits: [], kept: null }]);
+  const payload = packRequest({ at: 0, writes: accountWrites(), audits: [], kept: null });
+  log.commit(() => [{ id: 1, at: 0, entries: USERS, rates: [], payload }]);
   runBatch(traffic.makeSetup());
   for (let count = traffic.makeResting(); count > 0; count = traffic.makeResting()) runBatch(count);
-  return { db, journal, traffic, runBatch };
+  return { tables, journal, progress, projector: new Projector(tables, { capacity: SLOTS }), log, traffic, runBatch };
 }
 
 function accountWrites(): AccountWrite[] {
   const writes: AccountWrite[] = [];
-  const at = Date.now();
+  const at = START_MS;
   for (let user = 1; user <= USERS; user++) {
     const verified = { passwordHash: null, emailVerifiedAt: at, phoneVerifiedAt: at };
-    const made = { id: user, email: `${user}@example.com` };
-    writes.push({ kind: "createUser", ...made, role: "user", kycTier: 2, ...verified, at });
+    const rest = { role: "user", kycTier: 2, ...verified, at };
+    writes.push({ kind: "createUser", id: user, email: `${user}@example.com`, ...rest });
     writes.push({ kind: "deposit", userId: user, amount: DEPOSIT_MICRO, reference: `bench:${user}`, at });
   }
   for (let market = 1; market <= MARKETS; market++) {
-    const rest = {
+    const nothing = {
       description: null,
       category: null,
       eventId: null,
       opensAt: null,
       closesAt: null,
       proposedBy: null,
-      at,
     };
-    const made = { id: market, firstOutcomeId: 2 * market - 1, slug: `market-${market}` };
-    writes.push({ kind: "createMarket", ...made, question: "?", outcomes: ["Yes", "No"], ...rest });
+    const ids = { id: market, firstOutcomeId: 2 * market - 1, outcomes: ["Yes", "No"] };
+    writes.push({ kind: "createMarket", ...ids, slug: `market-${market}`, question: "?", ...nothing, at });
   }
   return writes;
 }
