@@ -3,9 +3,16 @@
  * makes its own small checks; these are for recoveries and quiet moments.
  */
 import type Database from "better-sqlite3";
-import { Side } from "../../engine/constants.ts";
+import { ORDER_STATUSES, REASONS, Side } from "../../engine/constants.ts";
+import { projectAll } from "../../engine/projection/follow.ts";
+import type { ProjectorSizes } from "../../engine/projection/parts.ts";
+import { Projector } from "../../engine/projection/projector.ts";
+import { differingTables, hashTables } from "../../engine/projection/table-hashes.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
 import * as R from "../../engine/ring/records.ts";
+import { loadSqlite } from "../../engine/util/sqlite.ts";
+import { prepareFills } from "../../server/queries/fill-reader.ts";
+import { prepareUpdates } from "../../server/queries/order-update-reader.ts";
 import { ensure } from "../engine/book/harness.ts";
 import { notional } from "../support/reference.ts";
 import type { Committed } from "./committed.ts";
@@ -19,14 +26,31 @@ type Row = readonly (number | string | null)[];
 export interface Compared {
   fills: number;
   entries: number;
-  updates: number;
+  /** By user. */
+  readonly updates: Map<number, number>;
 }
 
 /** Compares all orders, money and markets; of append-only tables, the rows that are new since `compared`. */
-export function compareDatabase(db: Database.Database, record: Committed, compared: Compared): void {
+export function compareDatabase(life: Life, record: Committed, compared: Compared): void {
+  const db = life.database;
   compareOrders(db, record);
   compareAppended(db, record, compared);
+  compareUpdates(life, record, compared);
   compareMoney(db, record);
+}
+
+/** The tables of a rebuild from the log alone are those that the lives' projectors left, byte for byte. */
+export function compareRebuild(life: Life, template: Buffer, sizes: ProjectorSizes): void {
+  const bytes = Buffer.from(template);
+  // In memory there is no WAL.
+  bytes.fill(1, 18, 20);
+  const db = new (loadSqlite())(bytes);
+  const { exchange } = life.database.prepare("SELECT exchange FROM projection").get() as { exchange: number };
+  db.prepare("UPDATE projection SET exchange = ?").run(exchange);
+  projectAll(new Projector(db, { ...sizes, checksHashes: true }), life.journal);
+  const differing = differingTables(hashTables(db), hashTables(life.tables.db));
+  db.close();
+  same(differing, [], "tables that a rebuild has otherwise");
 }
 
 /** Every invariant in SQL. */
@@ -39,8 +63,8 @@ function sameRow(actual: Row, expected: Row, what: string): void {
   for (let i = 0; i < expected.length; i++) if (actual[i] !== expected[i]) same(actual, expected, what);
 }
 
-const ORDER_COLUMNS = `current_orders.id, user_id, outcome_id, side, type, time_in_force, self_trade_prevention, post_only, pat, quote,
-  price, quantity, remaining, status, reason, tied, coalesce(priority, current_orders.id), coalesce(expires_at, 0), created_at, updated_at,
+const ORDER_COLUMNS = `orders.id, user_id, outcome_id, side, type, time_in_force, self_trade_prevention, post_only, pat, quote,
+  price, quantity, remaining, status, reason, tied, coalesce(priority, orders.id), coalesce(expires_at, 0), created_at, updated_at,
   client_order_id, (SELECT code FROM builders WHERE builders.id = builder_id)`;
 
 function rowOf(order: CommittedOrder): Row {
@@ -61,15 +85,11 @@ function compareOrders(db: Database.Database, record: Committed): void {
   record.changedOrders.clear();
   const find = db.prepare(
     `SELECT ${ORDER_COLUMNS} FROM (SELECT key AS place, value AS of FROM json_each(?))
-       CROSS JOIN current_orders ON current_orders.id = of ORDER BY place`,
+       CROSS JOIN orders ON orders.id = of ORDER BY place`,
   );
   const rows = find.raw().all(JSON.stringify(changed)) as Row[];
   for (const [i, id] of changed.entries()) sameRow(rows[i]!, rowOf(record.orders.get(id)!), `order ${id}`);
 }
-
-const updateRow = ({ user, sequence, order, price, quantity, remaining, status, reason, fills, lastFill, at }: Update): Row => [
-  user, sequence, order, price, quantity, remaining, status, reason, fills, lastFill, at,
-]; // biome-ignore format: one row
 
 function compareAppended(db: Database.Database, record: Committed, compared: Compared): void {
   const fills = db.prepare(
@@ -88,15 +108,34 @@ function compareAppended(db: Database.Database, record: Committed, compared: Com
   );
   const since = lastId(record.entries, compared.entries);
   compared.entries = compareList(entries.raw().all(since) as Row[], record.entries, compared.entries, "entry");
-  const updates = db.prepare(
-    `SELECT user_id, sequence, order_id, price, quantity, remaining, status, reason, fills, last_fill_id, created_at
-     FROM order_updates WHERE id > ? ORDER BY id`,
+}
+
+/** Each user's new order updates, as `resume` reads them from the log. */
+function compareUpdates({ database, journal }: Life, record: Committed, { updates }: Compared): void {
+  const read = prepareUpdates(database, journal, prepareFills(database));
+  for (const [userId, account] of record.accounts) {
+    let after = updates.get(userId) ?? 0;
+    while (after < account.updates.length) {
+      const page = read({ userId, after, limit: 100 });
+      ensure(page.oldest === null && page.items.length > 0, `user ${userId}: updates after ${after} are kept`);
+      for (const { sequence, at, json } of page.items) compareUpdate(account.updates[after++]!, sequence, at, json);
+      ensure(page.hasMore === after < account.updates.length, `user ${userId}: more updates follow ${after}`);
+    }
+    updates.set(userId, after);
+  }
+}
+
+function compareUpdate(expected: Update, sequence: number, at: number, json: string): void {
+  const { id, price, quantity, remaining, status, reason, trades, updated_at } = JSON.parse(json);
+  same(
+    [sequence, id, price ?? expected.price, quantity, remaining, status, reason, trades.length, at, updated_at],
+    [
+      ...[expected.sequence, expected.order, expected.price, expected.quantity, expected.remaining],
+      ...[ORDER_STATUSES[expected.status], REASONS[expected.reason], expected.fills, expected.at, expected.at],
+    ],
+    `update ${sequence} of user ${expected.user}`,
   );
-  const oldest = Number(db.prepare("SELECT coalesce(min(id), 1) FROM order_updates").pluck().get()) - 1;
-  const from = Math.max(compared.updates, oldest);
-  const rows = record.updates.slice(from).map(updateRow);
-  compareList(updates.raw().all(from) as Row[], rows, 0, "order update");
-  compared.updates = record.updates.length;
+  if (expected.fills > 0) same(trades.at(-1).id, expected.lastFill, `the last fill of update ${sequence}`);
 }
 
 const lastId = (rows: readonly Row[], count: number): number => (count === 0 ? 0 : Number(rows[count - 1]![0]));
@@ -147,7 +186,7 @@ function compareMoney(db: Database.Database, record: Committed): void {
 /** The idle gateway: it knows the committed state, and holds what live orders need. */
 export function compareGateway(life: Life, record: Committed): void {
   const { ledger, store } = life.exchange;
-  record.expectBalanced(ledger.totals, true);
+  record.expectBalanced(ledger.totals);
   const held = new Map<number, number>();
   const heldShares = new Map<string, number>();
   const liveOf = new Map<number, number>();

@@ -5,7 +5,8 @@
  */
 import { isFinal, MarketStatus, MatchType, OrderStatus, Role, Side, TimeInForce } from "../../engine/constants.ts";
 import type { LedgerTotals } from "../../engine/ledger.ts";
-import type { WriteReply, WriteRequest } from "../../engine/log/journal-messages.ts";
+import type { LogReply } from "../../engine/log/messages.ts";
+import type { LoggedRequest } from "../../engine/projection/logged-request.ts";
 import { type AccountWrite, HOUSE } from "../../engine/projection/writes/account-write.ts";
 import * as R from "../../engine/ring/records.ts";
 import type { RequestedOf } from "../../server/accounts/types.ts";
@@ -86,7 +87,7 @@ export class Committed {
 
   // ---------------------------------------------------------------- engine events
 
-  /** Takes a committed event in; `fillId` and `sequence` as the journal numbered them. @param ring that it came by */
+  /** Takes a committed event in; `fillId` and `sequence` as the log numbered them. @param ring that it came by */
   event(published: EngineEvent, ring: number, fillId: number, sequence: number): void {
     const event = { ...published, at: Math.max(published.at, this.lastAt) };
     if (/^order|^sets/.test(event.kind)) this.lastAt = event.at;
@@ -313,8 +314,8 @@ export class Committed {
 
   // ---------------------------------------------------------------- account writes
 
-  /** Applies a committed request. @param reply null if the journal died before it replied */
-  writes(request: WriteRequest, reply: WriteReply | null): void {
+  /** Applies a committed request. @param reply null if the log died before it replied */
+  writes(request: LoggedRequest, reply: LogReply | null): void {
     this.lastAt = Math.max(this.lastAt, request.at);
     const before = this.lastEntry;
     for (const write of request.writes) {
@@ -449,19 +450,18 @@ export class Committed {
     });
   }
 
-  /** Checks that all holdings equal deposits less withdrawals. @param isReported compare the exchange's own totals as well */
-  expectBalanced(totals: LedgerTotals, isReported: boolean): void {
+  /** Checks that all holdings equal deposits less withdrawals. @param totals the exchange's own, if they are known */
+  expectBalanced(totals: LedgerTotals | null = null): void {
     const { deposits, paidOut, usersTotal, collateral, house } = this;
     ensure(deposits - paidOut === usersTotal + collateral + house, "the reference balances");
-    if (!isReported) return;
-    const isSame =
-      totals.deposits === deposits &&
-      totals.withdrawals === paidOut &&
-      totals.usersTotal === usersTotal &&
-      totals.collateral === collateral &&
-      totals.house === house;
+    if (totals === null) return;
     const expected = { deposits, withdrawals: paidOut, usersTotal, collateral, house };
-    ensure(isSame, `sums: the exchange has ${JSON.stringify(totals)}, the reference ${JSON.stringify(expected)}`);
+    for (const [name, value] of Object.entries(expected)) {
+      ensure(
+        totals[name as keyof LedgerTotals] === value,
+        `sums: the exchange has ${JSON.stringify(totals)}, the reference ${JSON.stringify(expected)}`,
+      );
+    }
   }
 }
 

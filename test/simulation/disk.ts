@@ -1,14 +1,23 @@
 /**
- * The database's files as a crash leaves them, and a failing disk: the journal's own connection, whose statements throw
- * on demand, and copies of the files taken at any moment, optionally with a torn tail of the WAL. Never interprets the
- * files' content.
+ * The exchange's two files as a crash leaves them, and failing disks: connections whose statements throw on demand, and
+ * copies of the files taken at any moment, optionally with a torn tail of a WAL. Never interprets the files' content.
  */
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type Database from "better-sqlite3";
-import { migrate, openDatabase } from "../../engine/projection/database.ts";
+import { migrate } from "../../engine/projection/database.ts";
 import { loadSqlite } from "../../engine/util/sqlite.ts";
+import { openDatabase } from "../../engine/util/wal-database.ts";
 import type { Random } from "../support/random.ts";
 
 const WAL_HEADER_BYTES = 32;
@@ -18,31 +27,38 @@ const PAGE_BYTES = 4_096;
 /** Ends a life: everything in memory is gone. */
 export class Crash extends Error {}
 
-/** The fault at a statement of the journal. */
+/** The fault at a statement. */
 export type Strike = "crash" | "crash after" | "SQLITE_FULL" | "SQLITE_IOERR_WRITE" | "SQLITE_IOERR_FSYNC";
 
 type Runs = Record<"run" | "get" | "all", (...values: unknown[]) => unknown>;
 
-/** The journal's connection. Costs nothing until a fault is armed. */
+/** The paths of the two files. */
+export interface Files {
+  readonly journal: string;
+  readonly tables: string;
+}
+
+/** A writing connection. Costs nothing until a fault is armed. */
 export class FaultyConnection {
   readonly db: Database.Database;
-  /** COMMITs that the database has made. */
+  /** Commits that the database has made. */
   commits = 0;
-  /** The log's frames before and after the last COMMIT that a fault followed. */
+  /** The WAL's frames before and after the last commit that a fault followed. */
   torn: { readonly from: number; readonly to: number } | null = null;
   private readonly statements: { readonly sql: string; readonly statement: Database.Statement }[] = [];
+  private readonly commitSql: string;
   private left = 0;
-  private begunAt = 0;
   private strike: Strike = "crash";
 
-  constructor(path: string) {
-    const db = openDatabase(path, "full");
+  /** @param commitSql how the statement begins that commits */
+  constructor(db: Database.Database, commitSql: string) {
+    this.commitSql = commitSql;
     const prepare = db.prepare.bind(db) as (sql: string) => Database.Statement;
     const prepared = (sql: string): Database.Statement => {
       const statement = prepare(sql);
       this.statements.push({ sql, statement });
-      if (sql === "COMMIT") this.countCommits(statement as unknown as Runs);
-      if (sql === "BEGIN IMMEDIATE") this.measureBegin(statement as unknown as Runs);
+      if (sql.startsWith(commitSql)) this.countCommits(statement as unknown as Runs);
+      else if (this.left > 0 && this.strike !== "crash after") this.countRuns(statement);
       return statement;
     };
     this.db = Object.assign(db, { prepare: prepared }) as Database.Database;
@@ -50,42 +66,39 @@ export class FaultyConnection {
 
   private countCommits(statement: Runs): void {
     const run = statement.run.bind(statement);
-    statement.run = () => {
+    statement.run = (...values) => {
+      const from = this.left > 0 && this.strike === "crash after" && !this.db.inTransaction ? this.frames() : 0;
       if (this.strike !== "crash after") this.count();
-      const result = run();
+      const result = run(...values);
       this.commits++;
       if (this.left === 0 || this.strike !== "crash after") return result;
       const to = this.frames();
-      this.torn = { from: to > this.begunAt ? this.begunAt : 0, to };
+      this.torn = { from: to > from ? from : 0, to };
       throw new Crash("crash after COMMIT");
     };
   }
 
-  /** The WAL's length can't be read inside a transaction. */
-  private measureBegin(statement: Runs): void {
-    const run = statement.run.bind(statement);
-    statement.run = () => {
-      if (this.left > 0 && this.strike === "crash after") this.begunAt = this.frames();
-      else this.count();
-      return run();
-    };
-  }
-
-  /** The statement `n` of the journal from here on strikes; "crash after": the next COMMIT, when it is done. */
+  /** The statement `n` from here on strikes; "crash after": the next commit, when it is done. */
   arm(n: number, strike: Strike): void {
     this.left = n;
     this.strike = strike;
     if (strike === "crash after") return;
-    for (const { sql, statement } of this.statements) {
-      if (sql === "COMMIT" || sql === "BEGIN IMMEDIATE") continue;
-      const runs = statement as unknown as Runs;
-      for (const name of ["run", "get", "all"] as const) {
-        const original = runs[name].bind(statement);
-        runs[name] = (...values) => {
-          this.count();
-          return original(...values);
-        };
-      }
+    for (const { sql, statement } of this.statements) if (!sql.startsWith(this.commitSql)) this.countRuns(statement);
+  }
+
+  /** No fault strikes any more. */
+  disarm(): void {
+    this.left = 0;
+  }
+
+  private countRuns(statement: Database.Statement): void {
+    const runs = statement as unknown as Runs;
+    for (const name of ["run", "get", "all"] as const) {
+      const original = runs[name].bind(statement);
+      runs[name] = (...values) => {
+        this.count();
+        return original(...values);
+      };
     }
   }
 
@@ -96,10 +109,9 @@ export class FaultyConnection {
     throw new SqliteError(`simulated: ${this.strike}`, this.strike);
   }
 
-  /** Frames of the log that are valid. */
+  /** Frames of the WAL that are valid. */
   private frames(): number {
-    const [{ log }] = this.db.pragma("wal_checkpoint(NOOP)") as [{ log: number }];
-    return log;
+    return walFrames(this.db).log;
   }
 
   /** As a killed process leaves it: nothing is finished. */
@@ -110,18 +122,26 @@ export class FaultyConnection {
   }
 }
 
+/** The valid frames of a WAL, and those that a checkpoint has copied into the file. Not inside a transaction. */
+export function walFrames(db: Database.Database): { readonly log: number; readonly checkpointed: number } {
+  const [frames] = db.pragma("wal_checkpoint(NOOP)") as [{ log: number; checkpointed: number }];
+  return frames;
+}
+
 export class Disk {
   readonly folder: string;
-  path: string;
+  files: Files;
   private readonly random: Random;
-  private files = 0;
+  private copies = 0;
+  /** The WAL of the tables, by its salts, and its frames that a crash leaves because a checkpoint has copied them. */
+  private synced = { salts: "", frames: 0 };
 
   /** @param template a migrated database to begin with */
   constructor(template: Buffer, random: Random) {
     this.folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "simulation-"));
     this.random = random;
-    this.path = this.next();
-    writeFileSync(this.path, template);
+    this.files = this.next();
+    writeFileSync(this.files.tables, template);
   }
 
   /** The bytes of a new database with all migrations. */
@@ -136,22 +156,51 @@ export class Disk {
     return bytes;
   }
 
-  private next(): string {
-    return join(this.folder, `${++this.files}.db`);
+  private next(): Files {
+    const name = join(this.folder, String(++this.copies));
+    return { journal: `${name}.journal.db`, tables: `${name}.tables.db` };
   }
 
   /**
-   * Copies the files at this moment, whatever is going on, and continues with the copy.
-   * @param torn frames of the WAL that belong to a commit that nobody has seen: cuts or overwrites the WAL among them
+   * Copies the files at this moment, whatever is going on, and continues with the copies. The tables are not synced at
+   * each commit: a crash of the machine can cut their WAL anywhere.
+   * @param copied frames of the tables' WAL that a checkpoint has copied into their file, which are synced; null: cuts nothing
+   * @param torn frames of the journal's WAL that belong to a commit that nobody has seen: cuts or overwrites it among them
    * @returns whether that commit is complete in the copy
    */
-  crash(torn: { readonly from: number; readonly to: number } | null): boolean {
-    const copy = this.next();
-    copyFileSync(this.path, copy);
-    const log = `${this.path}-wal`;
-    if (existsSync(log)) copyFileSync(log, `${copy}-wal`);
-    this.path = copy;
-    return torn === null || this.tear(`${copy}-wal`, torn);
+  crash(copied: number | null, torn: { readonly from: number; readonly to: number } | null): boolean {
+    const before = this.files;
+    this.files = this.next();
+    for (const name of ["journal", "tables"] as const) {
+      for (const suffix of ["", "-wal"]) {
+        if (existsSync(before[name] + suffix)) copyFileSync(before[name] + suffix, this.files[name] + suffix);
+      }
+    }
+    const synced = this.syncedFrames(copied ?? 0);
+    if (copied !== null && this.random.chance(0.3)) this.cutTables(synced);
+    return torn === null || this.tear(`${this.files.journal}-wal`, torn);
+  }
+
+  /** SQLite forgets at a crash how many of the WAL's frames are in the file, until the WAL begins again. */
+  private syncedFrames(copied: number): number {
+    const wal = `${this.files.tables}-wal`;
+    const salts = existsSync(wal) ? readFileSync(wal).subarray(16, 24).toString("hex") : "";
+    const known = salts === this.synced.salts ? this.synced.frames : 0;
+    this.synced = { salts, frames: Math.max(known, copied) };
+    return this.synced.frames;
+  }
+
+  private cutTables(copied: number): void {
+    const wal = `${this.files.tables}-wal`;
+    if (!existsSync(wal)) return;
+    const [begin, end] = [WAL_HEADER_BYTES + copied * (FRAME_HEADER_BYTES + PAGE_BYTES), statSync(wal).size];
+    if (end > begin) truncateSync(wal, this.random.integer(begin, end));
+  }
+
+  /** Loses the tables: the next life rebuilds them from the log. */
+  loseTables(template: Buffer): void {
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(this.files.tables + suffix, { force: true });
+    writeFileSync(this.files.tables, template);
   }
 
   private tear(log: string, { from, to }: { readonly from: number; readonly to: number }): boolean {
@@ -174,10 +223,11 @@ export class Disk {
 
   /** Forgets files that are used no more. */
   tidy(): void {
-    for (let i = 1; i < this.files; i++) {
-      const old = join(this.folder, `${i}.db`);
-      if (old === this.path) continue;
-      for (const suffix of ["", "-wal", "-shm"]) rmSync(old + suffix, { force: true });
+    for (let i = 1; i < this.copies; i++) {
+      for (const name of ["journal", "tables"]) {
+        for (const suffix of ["", "-wal", "-shm"])
+          rmSync(join(this.folder, `${i}.${name}.db${suffix}`), { force: true });
+      }
     }
   }
 

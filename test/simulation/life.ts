@@ -1,38 +1,44 @@
 /**
- * One life of the exchange, from its start to its stop or crash: the gateway's trading core, the engines and the
- * journal, all real, in one thread. Nothing here runs by itself: the driver decides who is next. A crash drops all of
+ * One life of the exchange, from its start to its stop or crash: the gateway's trading core, the engines, the log and the
+ * projector, all real, in one thread. Nothing here runs by itself: the driver decides who is next. A crash drops all of
  * it.
  *
- * The engines' events are checked on the way (executed.ts), and the journal's commits are applied to the committed
- * state (committed.ts) before the gateway can see them.
+ * The engines' events are checked on the way (executed.ts), and the log's commits are applied to the committed state
+ * (committed.ts) before the gateway can see them.
  */
 
 import type Database from "better-sqlite3";
 import { MarketStatus } from "../../engine/constants.ts";
 import { EngineStage } from "../../engine/engine-stage.ts";
-import { Journal } from "../../engine/log/journal.ts";
-import type { JournalMessage, JournalReply, WriteReply, WriteRequest } from "../../engine/log/journal-messages.ts";
-import { CommittedTotals } from "../../engine/log/totals.ts";
-import { emptyWal, openDatabase } from "../../engine/projection/database.ts";
-import { loadAccounts } from "../../engine/projection/load/accounts.ts";
+import type { LogEnd } from "../../engine/log/append.ts";
+import { openJournal } from "../../engine/log/database.ts";
+import { Log } from "../../engine/log/log.ts";
+import { JournalReader } from "../../engine/log/log-reader.ts";
+import type { LogMessage, LogReply, LogRequest } from "../../engine/log/messages.ts";
+import { LogProgress } from "../../engine/log/progress.ts";
+import { loadAccounts, loadUserRates } from "../../engine/projection/load/accounts.ts";
+import type { LedgerState } from "../../engine/projection/load/ledger.ts";
 import { loadUpdateSequences } from "../../engine/projection/load/orders.ts";
 import { loadApprovals, loadPendingWithdrawals } from "../../engine/projection/load/wallet.ts";
-import { bringOrdersForward } from "../../engine/projection/write-behind.ts";
+import { unpackRequest } from "../../engine/projection/logged-request.ts";
+import { Projector } from "../../engine/projection/projector.ts";
+import { recoverTables } from "../../engine/projection/recover.ts";
 import * as R from "../../engine/ring/records.ts";
 import { createRing, RingConsumer, RingGate, type RingMemory, RingProducer } from "../../engine/ring/ring.ts";
 import { Waker } from "../../engine/ring/waker.ts";
 import { createHistogram } from "../../engine/util/histogram.ts";
+import { emptyWal, openDatabase, openReadOnly } from "../../engine/util/wal-database.ts";
 import { AccountWriter, type Mailbox } from "../../server/accounts/account-writer.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
 import { Approvals } from "../../server/accounts/approvals.ts";
 import { MAX_ENDED_SESSIONS } from "../../server/accounts/limits.ts";
-import type { WriteLookups } from "../../server/accounts/types.ts";
 import { createAdmission } from "../../server/bootstrap/admission.ts";
 import { loadExchange, restoreTrading } from "../../server/bootstrap/recovery.ts";
 import { FAILED, outcomeUnknown, overloaded } from "../../server/errors.ts";
 import { MarketLifecycle, type MarketLifecycleOptions } from "../../server/markets/lifecycle.ts";
 import { prepareHolders } from "../../server/queries/holder-reader.ts";
 import { preparePayments } from "../../server/queries/payment-reader.ts";
+import { ProjectedReads } from "../../server/queries/projected-reads.ts";
 import { type ClientOrderIdBounds, ClientOrderIds } from "../../server/trading/client-order-ids.ts";
 import { Exchange } from "../../server/trading/exchange.ts";
 import { OrderEntry } from "../../server/trading/order-entry.ts";
@@ -44,7 +50,7 @@ import { Counters } from "../../server/util/counters.ts";
 import { Timeline } from "../../server/util/timeline.ts";
 import { decodeEvent, type EngineEvent, ensure } from "../engine/book/harness.ts";
 import type { Committed } from "./committed.ts";
-import { FaultyConnection } from "./disk.ts";
+import { FaultyConnection, type Files, walFrames } from "./disk.ts";
 import { Executed } from "./executed.ts";
 
 /** Sizes of one world. */
@@ -58,9 +64,6 @@ export interface Shape {
   readonly capacity: number;
   readonly largestId: number;
   readonly activeBooks: number;
-  readonly keepUpdatesMs: number;
-  /** Order updates that the rows of orders may lag behind. */
-  readonly maxPendingUpdates: number;
   readonly clientOrderIds?: ClientOrderIdBounds;
 }
 
@@ -77,6 +80,8 @@ const microClockOf = (clock: Clock) => (): number => clock.now * 1_000;
 /** No activity that must end takes more turns than this. */
 export const PATIENCE = 20_000;
 const COUNT_BOUNDS = [1, 10, 100];
+/** Pages in the tables' WAL before a commit copies them into the file. */
+const WAL_PAGES = 100;
 
 /** The gateway's event loop, turned by hand. */
 class HandLoop implements GatewayLoop {
@@ -116,21 +121,21 @@ class HandLoop implements GatewayLoop {
   }
 }
 
-/** Both ends of the journal's mailbox. */
+/** Both ends of the log's mailbox. */
 class HandMailbox implements Mailbox {
-  posted: JournalMessage[] = [];
-  replies: JournalReply[] = [];
-  private receive: (reply: JournalReply) => void = () => {};
+  posted: LogMessage[] = [];
+  replies: LogReply[] = [];
+  private receive: (reply: LogReply) => void = () => {};
 
-  post(message: JournalMessage): void {
+  post(message: LogMessage): void {
     this.posted.push(message);
   }
 
-  listen(receive: (reply: JournalReply) => void): void {
+  listen(receive: (reply: LogReply) => void): void {
     this.receive = receive;
   }
 
-  drain(): JournalReply[] {
+  drain(): LogReply[] {
     return this.replies.splice(0);
   }
 
@@ -160,6 +165,9 @@ interface Engine {
   isRunning: boolean;
 }
 
+/** A read of the tables, which another thread would do. */
+type Lookup = () => void;
+
 /** The world's observer during a life. */
 export interface Witness {
   committed(events: number, writes: number): void;
@@ -171,46 +179,61 @@ export interface Witness {
 export class Life {
   readonly loop: HandLoop;
   readonly mailbox = new HandMailbox();
+  /** journal.db and exchange.db. */
   readonly connection: FaultyConnection;
-  readonly journal: Journal;
+  readonly tables: FaultyConnection;
+  readonly log: Log;
+  readonly projector: Projector;
+  readonly progress = new LogProgress();
+  private readonly bodies: JournalReader;
+  private readonly projected: ProjectedReads;
   readonly engines: Engine[] = [];
-  readonly totals = new CommittedTotals();
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
   readonly writer: AccountWriter;
   readonly markets: MarketLifecycle;
   /** Live orders and markets are back. */
   isReady = false;
-  /** The journal has failed: only messages about earlier commits still move. */
+  /** A disk has failed: only messages about earlier commits still move. */
   hasFailed = false;
+  /** The projector still runs. */
+  hasTables = true;
   readonly restored: Promise<number>;
-  /** Applies the journal's last commit to the record; null if there is none. */
+  /** Applies the log's last commit to the record; null if there is none. */
   unheard: (() => void) | null = null;
   checkpointIsWanted: (() => void) | null = null;
-  /** Reads that a thread of the pool has not answered yet. */
-  private readonly lookups: (() => void)[] = [];
+  private readonly lookups: Lookup[] = [];
+  /** Reads that wait for the projector. */
+  private waitingReads = 0;
   private readonly record: Committed;
   private readonly witness: Witness;
-  private readonly path: string;
+  private readonly files: Files;
   private readonly reader: Database.Database;
-  private readonly findEnded: Database.Statement;
+  private readonly lookupsOf: TableLookups;
 
+  /** @param strikes called with the tables' connection before recovery projects the rest of the log */
   constructor(
-    path: string,
+    files: Files,
     shape: Shape,
     clock: Clock,
     record: Committed,
     audience: UserListener & MarketListener,
     witness: Witness,
+    strikes: (tables: FaultyConnection) => void = () => {},
   ) {
     this.record = record;
     this.witness = witness;
-    this.path = path;
+    this.files = files;
     this.loop = new HandLoop(clock);
-    const db = openDatabase(path, "full");
+    this.connection = new FaultyConnection(openJournal(files.journal, "full"), "INSERT INTO batches");
+    this.tables = new FaultyConnection(openDatabase(files.tables, "normal"), "COMMIT");
+    const journal = openReadOnly(files.journal);
+    this.bodies = new JournalReader(journal);
+    const db = openReadOnly(files.tables);
     this.reader = db;
-    bringOrdersForward(db);
-    emptyWal(db);
+    strikes(this.tables);
+    const end = recoverTables(this.tables.db, journal, shape);
+    emptyWal(this.connection.db);
     const { state, ledger, registry } = loadExchange(db);
     const accounts = new Accounts(() => {});
     accounts.load(loadAccounts(db, clock.now, MAX_ENDED_SESSIONS, { since: clock.now, most: 0 }));
@@ -222,10 +245,13 @@ export class Life {
     rings.forEach((memory, i) => {
       this.engines.push(this.openEngine(i, memory, shape, microClockOf(clock)));
     });
-    this.connection = new FaultyConnection(path);
-    emptyWal(this.connection.db);
-    this.journal = this.openJournal(shape, clock, store, rings);
+    this.log = this.openLog(clock, store, rings, { end, state });
+    this.tables.db.pragma(`wal_autocheckpoint = ${WAL_PAGES}`);
+    this.projector = new Projector(this.tables.db, { ...shape, checksHashes: true });
+    this.progress.project(this.projector.position);
+    this.projected = new ProjectedReads(this.progress, new Waker(), () => clock.now);
     this.exchange = new Exchange({
+      projected: this.projected,
       links: rings.map(({ commands, events }) => {
         return { commands: new RingProducer(commands), events: new RingConsumer(events, true), waker: new Waker() };
       }),
@@ -242,19 +268,22 @@ export class Life {
       reservedCommands: shape.reservedCommands,
     });
     this.exchange.listen(audience, audience);
-    this.findEnded = db.prepare(
-      `SELECT user_id AS userId, fingerprint, created_at AS createdAt,
-         (SELECT code FROM builders WHERE builders.id = builder_id) AS builderCode FROM orders WHERE id = ?`,
-    );
+    this.lookupsOf = tableLookups(db);
     this.entry = this.openEntry();
-    const { largestId } = shape;
     this.writer = new AccountWriter({
-      admission: createAdmission({ db, accounts, ledger, registry, lookups: this.openLookups(), largestId }),
       mailbox: this.mailbox,
       trading: new TradingWriteProjection(this.exchange),
       accounts,
       time: () => this.exchange.time(),
-      checkpoint: () => new Promise((resolve) => (this.checkpointIsWanted = resolve)),
+      admission: createAdmission({
+        ...{ db, accounts, ledger, registry },
+        lookups: {
+          payment: (reference) => this.ask(() => this.lookupsOf.payment(reference)),
+          isWithdrawalReference: (reference) => this.ask(() => this.lookupsOf.isWithdrawalReference(reference)),
+          holders: (first, count) => this.ask(() => this.lookupsOf.holders({ first, count })),
+        },
+        largestId: shape.largestId,
+      }),
     });
     const approvals = new Approvals(this.writer, accounts, new Set(), loadApprovals(db));
     const { exchange, writer } = this;
@@ -263,44 +292,44 @@ export class Life {
     this.restored = restoreTrading(exchange, db, clock.now);
   }
 
-  private openJournal(shape: Shape, clock: Clock, { texts }: OrderStore, rings: readonly Rings[]): Journal {
-    return new Journal({
+  private openLog(
+    clock: Clock,
+    { texts }: OrderStore,
+    rings: readonly Rings[],
+    { end, state }: { readonly end: LogEnd; readonly state: LedgerState },
+  ): Log {
+    return new Log({
       db: this.connection.db,
+      end,
+      last: { entry: state.lastEntryId, at: state.at, updates: loadUpdateSequences(this.reader) },
+      rates: loadUserRates(this.reader).map(({ id: userId, ...terms }) => ({ userId, ...terms })),
       gates: rings.map(({ events }) => new RingGate(events)),
       texts,
-      totals: this.totals,
+      progress: this.progress,
       now: () => clock.now,
       clock: microClockOf(clock),
       onCommit: () => {},
-      requestCheckpoint: () => void this.mailbox.replies.push("checkpoint"),
-      keepUpdatesMs: shape.keepUpdatesMs,
-      maxPendingUpdates: shape.maxPendingUpdates,
-      capacity: shape.capacity,
-      largestId: shape.largestId,
+      requestCheckpoint: () => {
+        this.checkpointIsWanted = () => this.log.finishCheckpoint();
+      },
     });
   }
 
-  /** The lookups of the admission of writes. */
-  private openLookups(): WriteLookups {
-    const { payments, isWithdrawalReference } = preparePayments(this.reader);
-    const holders = prepareHolders(this.reader);
-    return {
-      payment: (reference) => this.later(() => payments({ references: [reference] })[0] ?? null),
-      isWithdrawalReference: (reference) => this.later(() => isWithdrawalReference({ reference })),
-      holders: (first, count) => this.later(() => holders({ first, count })),
-    };
-  }
-
-  /** Reads when the driver lets a reading thread run. */
-  private later<T>(read: () => T): Promise<T> {
-    return new Promise((resolve) => this.lookups.push(() => resolve(read())));
+  /** Reads the tables once they include what is committed now, when the driver lets the reader run. */
+  private ask<T>(read: () => T): Promise<T> {
+    const queue = (): Promise<T> => new Promise((resolve) => this.lookups.push(() => resolve(read())));
+    const behind = this.projected.caughtUp();
+    if (behind === undefined) return queue();
+    this.waitingReads++;
+    const waited = (): void => void this.waitingReads--;
+    behind.then(waited, waited);
+    return behind.then(queue);
   }
 
   private openEntry(): OrderEntry {
     return new OrderEntry({
       exchange: this.exchange,
-      findEnded: (_userId, orderId) =>
-        this.later(() => (this.findEnded.get(orderId) as EndedOrder | undefined) ?? null),
+      findEnded: (_userId, orderId) => this.ask(() => this.lookupsOf.endedOrder(orderId)),
       saveCancelOnDisconnect: (orderIds, isSet) =>
         this.writer.write(
           orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: isSet ? 1 : 0 } })),
@@ -364,22 +393,20 @@ export class Life {
     executed.read(read);
   }
 
-  /** One pass of the journal; false if there was nothing to commit. Throws the error of the disk or crash. */
+  /** One pass of the log; false if there was nothing to commit. Throws the error of the disk or crash. */
   commit(): boolean {
     const counts = this.engines.map(({ published }) => published.length);
     const commits = this.connection.commits;
-    let requests: WriteRequest[] = [];
-    const receive = (): WriteRequest[] => {
-      const posted = this.mailbox.posted.splice(0);
-      requests = posted.filter((message) => message !== "checkpointed");
-      if (requests.length < posted.length) this.journal.finishCheckpoint();
+    let requests: LogRequest[] = [];
+    const receive = (): LogRequest[] => {
+      requests = this.mailbox.posted.splice(0).filter((message) => "payload" in message);
       return requests;
     };
-    let replies: WriteReply[] | null = null;
+    let replies: LogReply[] | null = null;
     try {
-      replies = this.journal.commit(receive);
+      replies = this.log.commit(receive);
     } catch (error) {
-      // The database has it and nobody has seen it: the disk decides whether it lasts.
+      // The file has it and nobody has seen it: the disk decides whether it lasts.
       if (this.connection.commits > commits) this.unheard = () => this.keep(requests, null, counts);
       throw error;
     }
@@ -389,15 +416,24 @@ export class Life {
     return true;
   }
 
-  /** Applies a commit to the record. @param replies null if the journal died before it replied */
-  private keep(
-    requests: readonly WriteRequest[],
-    replies: readonly WriteReply[] | null,
-    counts: readonly number[],
-  ): void {
+  /** One transaction of the projector over up to `most` batches; false if there was nothing to project. */
+  project(most: number): boolean {
+    let count = 0;
+    for (const body of this.bodies.bodies(this.projector.position.batch + 1)) {
+      this.projector.apply(body);
+      if (++count >= most) break;
+    }
+    if (count === 0) return false;
+    this.projector.commit();
+    this.progress.project(this.projector.position);
+    return true;
+  }
+
+  /** Applies a commit to the record. @param replies null if the log died before it replied */
+  private keep(requests: readonly LogRequest[], replies: readonly LogReply[] | null, counts: readonly number[]): void {
     const { record, witness } = this;
-    requests.forEach((request, i) => {
-      record.writes(request, replies === null ? null : replies[i]!);
+    requests.forEach(({ payload }, i) => {
+      record.writes(unpackRequest(Buffer.from(payload)), replies === null ? null : replies[i]!);
     });
     let events = 0;
     this.engines.forEach(({ events: view, published }, ring) => {
@@ -409,27 +445,27 @@ export class Life {
         events++;
       }
     });
-    record.expectBalanced(this.totals.read(), replies !== null);
+    record.expectBalanced();
     witness.committed(events, requests.length);
   }
 
   idle(): boolean {
-    return this.journal.idle();
+    return this.log.idle();
   }
 
-  /** Another connection moves the WAL into the database, as the journal requested. */
+  /** Another connection moves the WAL into the file, as the log requested. */
   checkpoint(): boolean {
     const done = this.checkpointIsWanted;
     if (done === null) return false;
     this.checkpointIsWanted = null;
-    const other = openDatabase(this.path, "full");
+    const other = openDatabase(this.files.journal, "full");
     other.pragma("wal_checkpoint(PASSIVE)");
     other.close();
     done();
     return true;
   }
 
-  /** A reading thread responds to a lookup. */
+  /** A reading thread does a read. */
   lookUp(): boolean {
     const lookup = this.lookups.shift();
     if (lookup === undefined) return false;
@@ -441,13 +477,15 @@ export class Life {
     return this.lookups.length > 0;
   }
 
-  /** The journal threw: does what main.ts does then. */
-  fail(): void {
+  /** A disk has failed: does what the server does then. */
+  fail(isTables: boolean): void {
     this.hasFailed = true;
+    this.hasTables = !isTables;
     const refusal = overloaded(FAILED);
     this.exchange.refusal = refusal;
     this.exchange.failPending(outcomeUnknown(FAILED));
     this.writer.refuse(refusal, outcomeUnknown(FAILED));
+    if (isTables) this.projected.end();
   }
 
   /** True once every command and write has its reply, and nothing is in flight. */
@@ -459,6 +497,8 @@ export class Life {
       mailbox.posted.length === 0 &&
       mailbox.replies.length === 0 &&
       this.lookups.length === 0 &&
+      this.waitingReads === 0 &&
+      this.progress.projectedBatch === this.progress.committedBatch &&
       !exchange.cancels.isBusy &&
       engines.every(({ published, commands }) => published.length === 0 && commands.available() === 0) &&
       exchange.links.every(({ commands, events }) => commands.depth() === 0 && events.depth() === 0)
@@ -475,6 +515,7 @@ export class Life {
       this.loop.turn();
       for (let i = 0; i < this.engines.length; i++) this.runEngine(i, 1_000);
       this.commit();
+      while (this.project(1_000));
       this.loop.turn();
       await microtasks();
       quiet = this.isQuiet ? quiet + 1 : 0;
@@ -487,6 +528,19 @@ export class Life {
     return status === MarketStatus.open || status === MarketStatus.halted;
   }
 
+  /** Frames of the tables' WAL that are in their file. */
+  get copiedFrames(): number {
+    // On a connection of its own: the others may be in a transaction.
+    const db = openReadOnly(this.files.tables);
+    const { checkpointed } = walFrames(db);
+    db.close();
+    return checkpointed;
+  }
+
+  get journal(): JournalReader {
+    return this.bodies;
+  }
+
   get database(): Database.Database {
     return this.reader;
   }
@@ -494,6 +548,7 @@ export class Life {
   /** Ends like a dead process: connections are gone, nothing is finished. */
   end(): void {
     this.connection.abandon();
+    this.tables.abandon();
     try {
       this.reader.close();
     } catch {
@@ -501,6 +556,23 @@ export class Life {
     }
   }
 }
+
+/** The reads of the tables that the exchange needs. */
+function tableLookups(db: Database.Database) {
+  const ended = db.prepare(
+    `SELECT user_id AS userId, fingerprint, created_at AS createdAt,
+       (SELECT code FROM builders WHERE builders.id = builder_id) AS builderCode FROM orders WHERE id = ?`,
+  );
+  const payments = preparePayments(db);
+  return {
+    endedOrder: (orderId: number): EndedOrder | null => (ended.get(orderId) as EndedOrder | undefined) ?? null,
+    payment: (reference: string) => payments.payments({ references: [reference] })[0] ?? null,
+    isWithdrawalReference: (reference: string) => payments.isWithdrawalReference({ reference }),
+    holders: prepareHolders(db),
+  };
+}
+
+type TableLookups = ReturnType<typeof tableLookups>;
 
 /** Lets all promises resolve that can. */
 export function microtasks(): Promise<void> {

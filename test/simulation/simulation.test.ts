@@ -4,8 +4,9 @@ import { FIXED_SEED, STEPS, simulate } from "./command.ts";
 
 /** What the fixed seed must cover, by the lines of the command's report. */
 const COVERED: Record<string, readonly string[]> = {
-  step: ["client", "gateway", "engine", "journal", "clock", "tick", "idle", "checkpoint", "recovery", "check", "in between"],
-  end: ["between steps", "at a statement", "after COMMIT", "torn log", "failing disk", "stop", "during recovery", "in the middle of a command"],
+  step: ["client", "gateway", "engine", "log", "projector", "clock", "tick", "idle", "checkpoint", "recovery", "check", "in between"],
+  end: ["between steps", "at a statement", "after COMMIT", "torn log", "failing disk", "stop", "during recovery", "in the middle of a command", "lost tables", "while the tables caught up"],
+  rebuild: ["equal"],
   full: ["event ring", "command ring", "slots"],
   match: ["direct", "mint", "merge"],
   placed: ["limit gtc", "limit gtd", "limit ioc", "limit fok", "market ioc", "market fok", "post-only", "sweep"],

@@ -23,8 +23,6 @@ const SHAPE: Shape = {
   capacity: 400,
   largestId: 10,
   activeBooks: 8,
-  keepUpdatesMs: 86_400_000,
-  maxPendingUpdates: 1_000,
 };
 const UNHEARD = { data(): void {}, error(): void {} };
 const USUAL = {
@@ -68,7 +66,11 @@ export class SmallWorld {
   /** Starts from the disk. @param ringIsFull called in the middle of a command if the event ring is full */
   async begin(ringIsFull: () => void = () => expect.unreachable("few events")): Promise<void> {
     const { disk, clock, record, clients, shape } = this;
-    this.life = new Life(disk.path, shape, clock, record, clients.received, { committed() {}, event() {}, ringIsFull });
+    this.life = new Life(disk.files, shape, clock, record, clients.received, {
+      committed() {},
+      event() {},
+      ringIsFull,
+    });
     clients.begin(this.life);
     await this.life.becomeQuiet();
     await this.life.restored;
@@ -116,7 +118,7 @@ export class SmallWorld {
 
   /** The process is gone. */
   crash(): void {
-    this.disk.crash(null);
+    this.disk.crash(this.life.copiedFrames, null);
     this.life.end();
   }
 
@@ -124,7 +126,7 @@ export class SmallWorld {
   compareAll(): void {
     compareBooks(this.life, this.record);
     compareGateway(this.life, this.record);
-    compareDatabase(this.life.database, this.record, { fills: 0, entries: 0, updates: 0 });
+    compareDatabase(this.life, this.record, { fills: 0, entries: 0, updates: new Map() });
     verify(this.life.database);
   }
 }

@@ -4,14 +4,22 @@
  * difference between the exchange and its references ends it with an error.
  */
 
-import { loadSqlite, openSqlite } from "../../engine/util/sqlite.ts";
+import { loadSqlite } from "../../engine/util/sqlite.ts";
 import { ensure } from "../engine/book/harness.ts";
 import { Random } from "../support/random.ts";
-import { type Compared, compareBooks, compareDatabase, compareGateway, compareNames, verify } from "./checks.ts";
+import {
+  type Compared,
+  compareBooks,
+  compareDatabase,
+  compareGateway,
+  compareNames,
+  compareRebuild,
+  verify,
+} from "./checks.ts";
 import { Clients } from "./clients.ts";
 import { Committed } from "./committed.ts";
 import type { Mood } from "./crowd.ts";
-import { Crash, Disk, type Strike } from "./disk.ts";
+import { Crash, Disk, type FaultyConnection, type Strike } from "./disk.ts";
 import { Hash } from "./hash.ts";
 import { type Clock, Life, microtasks, PATIENCE, type Shape } from "./life.ts";
 import { MAX_MARKETS } from "./operators.ts";
@@ -20,6 +28,8 @@ import { MOST_QUOTES } from "./traders.ts";
 
 const BEGIN_MS = Date.UTC(2026, 0, 5, 23, 30);
 const LATEST_STEPS = 40;
+/** The share of starts without exchange.db. */
+const LOST_TABLES = 0.05;
 /** Checking all invariants in SQL takes longer than a recovery: the share of starts with the check. Each world ends with it. */
 const THOROUGH = 0.25;
 
@@ -31,7 +41,8 @@ interface Weather {
   readonly act: number;
   readonly gateway: number;
   readonly engine: number;
-  readonly journal: number;
+  readonly log: number;
+  readonly projector: number;
   readonly mood: Mood;
 }
 
@@ -41,7 +52,8 @@ const USUAL: Weather = {
   act: 50,
   gateway: 18,
   engine: 18,
-  journal: 10,
+  log: 10,
+  projector: 6,
   mood: { ...CALM, gap: 20, depth: 6, cancels: 1 },
 };
 /** Books grow, so that the next phase has much to take in one command. */
@@ -50,7 +62,8 @@ const BUILDING: Weather = {
   act: 60,
   gateway: 18,
   engine: 18,
-  journal: 6,
+  log: 6,
+  projector: 6,
   mood: { gap: 300, depth: 40, cancels: 0, most: 4, sweeps: 0, focuses: true },
 };
 const SWEEPING: Weather = {
@@ -58,7 +71,8 @@ const SWEEPING: Weather = {
   act: 40,
   gateway: 14,
   engine: 20,
-  journal: 0.6,
+  log: 0.6,
+  projector: 6,
   mood: { gap: 20, depth: 6, cancels: 0.3, most: 10, sweeps: 0.08, focuses: true },
 };
 const WEATHERS: readonly Weather[] = [
@@ -69,24 +83,44 @@ const WEATHERS: readonly Weather[] = [
     act: 50,
     gateway: 18,
     engine: 18,
-    journal: 10,
+    log: 10,
+    projector: 6,
     mood: { ...CALM, gap: -200, depth: 6, cancels: 0.5 },
   },
   {
-    name: "slow journal",
+    name: "slow log",
     act: 56,
     gateway: 18,
     engine: 24,
-    journal: 0.4,
+    log: 0.4,
+    projector: 6,
     mood: { ...CALM, gap: 60, depth: 12, cancels: 0.5 },
   },
-  { name: "slow engine", act: 70, gateway: 20, engine: 1, journal: 4, mood: { ...CALM, gap: 0, depth: 6, cancels: 1 } },
+  {
+    name: "slow engine",
+    act: 70,
+    gateway: 20,
+    engine: 1,
+    log: 4,
+    projector: 6,
+    mood: { ...CALM, gap: 0, depth: 6, cancels: 1 },
+  },
+  {
+    name: "slow projector",
+    act: 50,
+    gateway: 18,
+    engine: 18,
+    log: 10,
+    projector: 0.2,
+    mood: { ...CALM, gap: 0, depth: 8, cancels: 1 },
+  },
   {
     name: "slow gateway",
     act: 56,
     gateway: 1,
     engine: 24,
-    journal: 12,
+    log: 12,
+    projector: 6,
     mood: { ...CALM, gap: -40, depth: 6, cancels: 1 },
   },
 ];
@@ -107,7 +141,8 @@ export class World {
   private readonly clock: Clock = { now: BEGIN_MS };
   private readonly record = new Committed();
   private readonly clients: Clients;
-  private readonly compared: Compared = { fills: 0, entries: 0, updates: 0 };
+  private readonly compared: Compared = { fills: 0, entries: 0, updates: new Map() };
+  private readonly template: Buffer;
   private weather = USUAL;
   private life!: Life;
   /** Steps until the weather changes, until all is compared, and until this life ends. */
@@ -116,11 +151,13 @@ export class World {
   private untilEnd = 0;
   private end: End = "stop";
   private isArmed = false;
+  private strikesTables = false;
 
   constructor(seed: number, template: Buffer, tally: Tally) {
     this.random = new Random(seed);
     this.tally = tally;
     this.shape = this.makeShape();
+    this.template = template;
     this.disk = new Disk(template, this.random);
     this.clients = new Clients(this.random, this.clock, this.record, tally, this.hash);
   }
@@ -136,8 +173,6 @@ export class World {
       capacity: random.pick([150, 1_000, 1_500]),
       largestId: MAX_MARKETS * 4 + 4,
       activeBooks: 32,
-      keepUpdatesMs: random.pick([60_000, 8 * 86_400_000]),
-      maxPendingUpdates: random.pick([0, 20, 1_000]),
     };
   }
 
@@ -169,32 +204,61 @@ export class World {
     this.disk.tidy();
     this.chooseEnd();
     for (;;) {
+      if (this.random.chance(LOST_TABLES)) {
+        this.tally.add("end", "lost tables");
+        this.disk.loseTables(this.template);
+      }
+      if (!this.open()) continue;
       this.compareRecord(this.random.chance(THOROUGH));
-      this.life = new Life(this.disk.path, this.shape, this.clock, this.record, this.clients.received, {
-        committed: (events, writes) => this.hash.add(events * 64 + writes),
-        event: (event, fillId, sequence) => {
-          this.hash.add(event.packed ^ (event.orderId * 31));
-          this.hash.add(fillId * 7 + sequence * 13 + event.remaining);
-          if (event.kind === "orderFilled" && event.role === "taker") {
-            this.tally.add("match", event.matchType);
-            if (this.clients.isDealer(event.user)) this.tally.add("self-dealers", event.matchType);
-          }
-          if (event.reason !== null && event.kind !== "orderFilled") this.tally.add("reason", event.reason);
-        },
-        ringIsFull: (engine, hasRoom) => this.waitForRoom(engine, hasRoom),
-      });
       this.clients.begin(this.life);
       if (await this.recover()) break;
     }
     if (this.record.accounts.size === 0) this.clients.operators.createUsers(this.random.integer(5, 12));
   }
 
-  /** Before a life begins, the files must match the record. @param isThorough checks all invariants in SQL as well */
+  /** Opens the files for the next life; false if a crash ended it while the tables caught up. */
+  private open(): boolean {
+    const strikes = (tables: FaultyConnection): void => {
+      if (this.random.chance(0.2)) tables.arm(this.random.integer(1, this.random.pick([30, 300])), "crash");
+    };
+    try {
+      this.life = new Life(
+        this.disk.files,
+        this.shape,
+        this.clock,
+        this.record,
+        this.clients.received,
+        {
+          committed: (events, writes) => this.hash.add(events * 64 + writes),
+          event: (event, fillId, sequence) => {
+            this.hash.add(event.packed ^ (event.orderId * 31));
+            this.hash.add(fillId * 7 + sequence * 13 + event.remaining);
+            if (event.kind === "orderFilled" && event.role === "taker") {
+              this.tally.add("match", event.matchType);
+              if (this.clients.isDealer(event.user)) this.tally.add("self-dealers", event.matchType);
+            }
+            if (event.reason !== null && event.kind !== "orderFilled") this.tally.add("reason", event.reason);
+          },
+          ringIsFull: (engine, hasRoom) => this.waitForRoom(engine, hasRoom),
+        },
+        strikes,
+      );
+      this.life.tables.disarm();
+      return true;
+    } catch (error) {
+      if (!(error instanceof Crash)) throw error;
+      this.tally.add("end", "while the tables caught up");
+      this.disk.crash(null, null);
+      return false;
+    }
+  }
+
+  /** As a life begins, the tables must match the record, and a rebuild. @param isThorough checks all invariants in SQL as well */
   private compareRecord(isThorough: boolean): void {
-    const db = openSqlite(this.disk.path);
-    compareDatabase(db, this.record, this.compared);
-    if (isThorough) verify(db);
-    db.close();
+    compareDatabase(this.life, this.record, this.compared);
+    compareRebuild(this.life, this.template, this.shape);
+    this.tally.add("rebuild", "equal");
+    if (isThorough) verify(this.life.database);
   }
 
   /** Restores books and holds; false if this life ended on the way. */
@@ -242,7 +306,7 @@ export class World {
   /** Only the files survive, as they are. */
   private crashNow(torn: { readonly from: number; readonly to: number } | null = null): void {
     const { life } = this;
-    const isWhole = this.disk.crash(torn);
+    const isWhole = this.disk.crash(life.copiedFrames, torn);
     if (isWhole) life.unheard?.();
     life.end();
     this.isArmed = false;
@@ -259,7 +323,11 @@ export class World {
     };
     const strike = strikes[this.end];
     if (strike !== undefined) {
-      if (!this.isArmed) life.connection.arm(random.integer(1, random.pick([3, 12, 40])), strike);
+      const isTables = this.end !== "torn log" && random.chance(0.5);
+      if (!this.isArmed) this.strikesTables = isTables;
+      const connection = isTables ? life.tables : life.connection;
+      const statements = isTables ? random.pick([3, 40, 400]) : random.pick([1, 3, 12]);
+      if (!this.isArmed) connection.arm(random.integer(1, statements), strike);
       this.isArmed = true;
       return;
     }
@@ -286,12 +354,14 @@ export class World {
   /** The disk has failed: every client is informed, and nothing else happens any more. */
   private async endure(): Promise<void> {
     const { life } = this;
-    life.fail();
+    life.fail(this.strikesTables);
     const orders = life.exchange.store.liveCount;
     for (let i = 0; i < 10; i++) {
       this.note("after failure");
       this.clients.act();
+      if (life.hasTables) life.project(1_000);
       life.loop.turn();
+      await microtasks();
       while (life.lookUp());
       await microtasks();
     }
@@ -320,12 +390,13 @@ export class World {
     this.clients.received.expectComplete();
     this.compareMemory();
     life.exchange.stopEngines();
-    for (let turns = 0; !life.journal.stopped; turns++) {
+    for (let turns = 0; !life.log.stopped; turns++) {
       ensure(turns < PATIENCE, "a stop ends");
       for (let i = 0; i < this.shape.engines; i++) if (!life.engines[i]!.stage.stopped) life.runEngine(i, 1_000);
       life.commit();
     }
-    life.journal.close();
+    while (life.project(1_000));
+    life.log.close();
     life.end();
   }
 
@@ -354,7 +425,7 @@ export class World {
   /** Decides who is next; true if promises may have resolved. */
   private next(): boolean {
     const { random, weather, life } = this;
-    let kind = random.next() * (weather.act + weather.gateway + weather.engine + weather.journal + 5);
+    let kind = random.next() * (weather.act + weather.gateway + weather.engine + weather.log + weather.projector + 5);
     if ((kind -= weather.act) < 0) {
       this.note("client");
       this.clients.act();
@@ -370,9 +441,14 @@ export class World {
       if (count > 0) this.tally.add("batch", count === 1 ? "of one" : count < 8 ? "of some" : "of many");
       return false;
     }
-    if ((kind -= weather.journal) < 0) {
-      this.note("journal");
+    if ((kind -= weather.log) < 0) {
+      this.note("log");
       life.commit();
+      return false;
+    }
+    if ((kind -= weather.projector) < 0) {
+      this.note("projector");
+      life.project(random.pick([1, 1, 5, 1_000]));
       return false;
     }
     return this.other();
@@ -458,8 +534,11 @@ export class World {
 
   /** After the last stop: in some worlds every row once more, whenever it was compared before. */
   private compareAll(): void {
+    while (!this.open());
+    // It ends before its books are back.
+    this.life.restored.catch(() => {});
     if (!this.random.chance(THOROUGH)) return this.compareRecord(true);
-    Object.assign(this.compared, { fills: 0, entries: 0, updates: 0 });
+    Object.assign(this.compared, { fills: 0, entries: 0, updates: new Map() });
     for (const id of this.record.orders.keys()) this.record.changedOrders.add(id);
     this.compareRecord(true);
   }

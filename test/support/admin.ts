@@ -18,6 +18,9 @@ export const environmentOf = (dataDir: string): NodeJS.ProcessEnv => ({
   PUBLIC_URL,
 });
 
+/** `log` prints much. */
+const MAX_OUTPUT = 2 ** 28;
+
 /** Starts a command, for a test that kills it. */
 export function startAdmin(dataDir: string, ...args: string[]): ChildProcess {
   return spawn(process.execPath, [ADMIN, ...args], { env: environmentOf(dataDir), stdio: "ignore" });
@@ -32,7 +35,7 @@ export function admin(dataDir: string, ...args: string[]): Promise<AdminRun> {
 export function adminUnder(wrapper: readonly string[], dataDir: string, ...args: string[]): Promise<AdminRun> {
   const [program, ...rest] = [...wrapper, process.execPath, ADMIN, ...args];
   return new Promise((resolve) => {
-    execFile(program!, rest, { env: environmentOf(dataDir) }, (error, out, errors) => {
+    execFile(program!, rest, { env: environmentOf(dataDir), maxBuffer: MAX_OUTPUT }, (error, out, errors) => {
       resolve({ code: error === null ? 0 : Number(error.code), out, errors });
     });
   });

@@ -4,11 +4,12 @@
  */
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import type Database from "better-sqlite3";
-import { openReadOnly } from "../../engine/projection/database.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
+import { openReadOnly } from "../../engine/util/wal-database.ts";
+import { tablesPath } from "../../server/util/data-folder.ts";
 import type { Client } from "./client.ts";
+import { catchUp } from "./data-dir.ts";
 import { type TestServer, within } from "./server.ts";
 import type { Socket } from "./socket.ts";
 import type { World } from "./world.ts";
@@ -20,7 +21,7 @@ const ERROR_LEVEL = 50;
 
 /** Rows that the API lists by id, newest first, and their times. */
 const LISTED: readonly (readonly [rows: string, time: string])[] = [
-  ...["orders", "order_updates", "withdrawals", "users", "sessions", "personal_access_tokens", "oauth_clients"],
+  ...["orders", "withdrawals", "users", "sessions", "personal_access_tokens", "oauth_clients"],
   ...["oauth_grants", "identity_applications", "approvals", "markets", "events"],
   "(SELECT id, created_at FROM fills UNION ALL SELECT id, created_at FROM entries)",
 ].map((rows) => [rows, "created_at"] as const);
@@ -37,7 +38,8 @@ function expectTimesRise(db: Database.Database): void {
 
 /** Every invariant that SQL can check; the server may be running. */
 export function expectSoundDatabase(dataDir: string): void {
-  const db = openReadOnly(join(dataDir, "exchange.db"));
+  catchUp(dataDir);
+  const db = openReadOnly(tablesPath(dataDir));
   try {
     expectTimesRise(db);
     assert.deepEqual(

@@ -1,22 +1,50 @@
-/** Account writes of the journal on the database of a stopped server, for changes that the API doesn't offer. */
-import { join } from "node:path";
-import { Journal } from "../../engine/log/journal.ts";
-import { CommittedTotals } from "../../engine/log/totals.ts";
-import { openDatabase } from "../../engine/projection/database.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
-import { OrderTexts } from "../../engine/ring/order-texts.ts";
+/** Account writes and events appended to the log of a stopped server, for changes that the API doesn't offer, and projected. */
 
+import { Ledger } from "../../engine/ledger.ts";
+import { LogAppender } from "../../engine/log/append.ts";
+import { openJournal } from "../../engine/log/database.ts";
+import { Numbering } from "../../engine/log/numbering.ts";
+import { UserRates } from "../../engine/log/user-rates.ts";
+import { loadLedger } from "../../engine/projection/load/ledger.ts";
+import { loadUpdateSequences } from "../../engine/projection/load/orders.ts";
+import { packRequest } from "../../engine/projection/logged-request.ts";
+import { recoverTables } from "../../engine/projection/recover.ts";
+import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
+import { openDatabase } from "../../engine/util/wal-database.ts";
+import { journalPath, tablesPath } from "../../server/util/data-folder.ts";
+
+/** @param writes with the ids of new rows, as the gateway would post them */
 export function writeInto(dataDir: string, ...writes: AccountWrite[]): void {
-  const journal = new Journal({
-    db: openDatabase(join(dataDir, "exchange.db"), "off"),
-    gates: [],
-    texts: new OrderTexts(1),
-    totals: new CommittedTotals(),
-    now: Date.now,
-    clock: () => 0,
-    onCommit: () => {},
-    requestCheckpoint: () => {},
+  append(dataDir, (appender, { lastEntry }) => {
+    appender.begin();
+    appender.addRequest(packRequest({ at: Date.now(), writes, audits: [], kept: null }));
+    appender.commit(Date.now(), lastEntry);
   });
-  journal.commit(() => [{ id: 1, at: 0, writes, audits: [], kept: null }]);
+}
+
+/** Appends event records to the log, so many to a batch, with the numbers that the log stage would give them. */
+export function appendEvents(dataDir: string, records: readonly Int32Array[], perBatch: number): void {
+  append(dataDir, (appender, numbering) => {
+    for (let i = 0; i < records.length; i += perBatch) {
+      appender.begin();
+      const { lastEntry } = numbering;
+      for (const words of records.slice(i, i + perBatch)) {
+        numbering.event(words, new Float64Array(words.buffer), 0);
+        appender.addRecords(new Uint8Array(words.buffer));
+      }
+      appender.commit(Date.now(), lastEntry);
+    }
+  });
+}
+
+function append(dataDir: string, write: (appender: LogAppender, numbering: Numbering) => void): void {
+  const journal = openJournal(journalPath(dataDir), "off");
+  const tables = openDatabase(tablesPath(dataDir), "off");
+  const end = recoverTables(tables, journal);
+  const { lastEntryId: entry, at } = loadLedger(tables, new Ledger());
+  const numbering = new Numbering({ entry, at, updates: loadUpdateSequences(tables) }, new UserRates());
+  write(new LogAppender(journal, end), numbering);
+  recoverTables(tables, journal);
   journal.close();
+  tables.close();
 }

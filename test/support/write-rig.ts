@@ -1,17 +1,24 @@
 /**
- * The gateway's admission of account writes in front of the real journal, on a database of its own. The test commits by
- * hand, and so decides what is in flight together. Nothing trades: the commands of the only engine stay in their ring.
+ * The gateway's admission of account writes in front of the real log and projector, on files of their own. The test
+ * commits by hand, and so decides what is in flight together. Nothing trades: the commands of the only engine stay in their ring.
  */
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { Journal } from "../../engine/log/journal.ts";
-import type { JournalMessage, JournalReply, WriteRequest } from "../../engine/log/journal-messages.ts";
-import { CommittedTotals } from "../../engine/log/totals.ts";
-import { migrate, openDatabase } from "../../engine/projection/database.ts";
+import { openJournal } from "../../engine/log/database.ts";
+import { Log } from "../../engine/log/log.ts";
+import { JournalReader } from "../../engine/log/log-reader.ts";
+import type { LogMessage, LogReply, LogRequest } from "../../engine/log/messages.ts";
+import { LogProgress } from "../../engine/log/progress.ts";
+import { migrate } from "../../engine/projection/database.ts";
+import { projectAll } from "../../engine/projection/follow.ts";
 import { loadAccounts } from "../../engine/projection/load/accounts.ts";
+import { type LoggedRequest, unpackRequest } from "../../engine/projection/logged-request.ts";
+import { Projector } from "../../engine/projection/projector.ts";
+import { recoverTables } from "../../engine/projection/recover.ts";
 import { OrderTexts } from "../../engine/ring/order-texts.ts";
 import { createRing, RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
 import { Waker } from "../../engine/ring/waker.ts";
+import { openDatabase } from "../../engine/util/wal-database.ts";
 import { AccountWriter, type Mailbox } from "../../server/accounts/account-writer.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
 import type { WriteLookups } from "../../server/accounts/types.ts";
@@ -35,37 +42,41 @@ const LARGEST_ID = 1_000;
 export const RIG_NOW = 1_800_000_000_000;
 
 class HandMailbox implements Mailbox {
-  readonly posted: WriteRequest[] = [];
-  receive: (reply: JournalReply) => void = () => {};
+  readonly posted: LogRequest[] = [];
+  receive: (reply: LogReply) => void = () => {};
 
-  post(message: JournalMessage): void {
-    if (message !== "checkpointed") this.posted.push(message);
+  post(message: LogMessage): void {
+    if ("payload" in message) this.posted.push(message);
   }
 
-  listen(receive: (reply: JournalReply) => void): void {
+  listen(receive: (reply: LogReply) => void): void {
     this.receive = receive;
   }
 
-  drain(): JournalReply[] {
+  drain(): LogReply[] {
     return [];
   }
 }
 
 export class WriteRig {
-  readonly path: string;
+  readonly folder: string;
   readonly db: ReturnType<typeof openDatabase>;
   readonly accounts = new Accounts(() => {});
   readonly exchange: Exchange;
   readonly writer: AccountWriter;
   private readonly mailbox = new HandMailbox();
-  private readonly journal: Journal;
+  private readonly log: Log;
+  private readonly bodies: JournalReader;
+  private readonly projector: Projector;
 
-  /** @param path of an earlier rig's database, for a restart */
-  constructor(path = join(temporaryFolder(), "exchange.db")) {
-    this.path = path;
-    const db = openDatabase(path, "off");
+  /** @param folder of an earlier rig's files, for a restart */
+  constructor(folder = temporaryFolder()) {
+    this.folder = folder;
+    const db = openDatabase(join(folder, "exchange.db"), "off");
     this.db = db;
     migrate(db);
+    const journal = openJournal(join(folder, "journal.db"), "off");
+    const end = recoverTables(db, journal, { largestId: LARGEST_ID });
     const { ledger, registry, state } = loadExchange(db);
     this.accounts.load(loadAccounts(db, 0, 0, { since: 0, most: 0 }));
     this.exchange = openExchange(ledger, registry, state.lastOrderId);
@@ -76,9 +87,17 @@ export class WriteRig {
       trading: new TradingWriteProjection(this.exchange),
       accounts: this.accounts,
       time: () => RIG_NOW,
-      checkpoint: () => Promise.resolve(),
     });
-    this.journal = openJournal(path);
+    this.log = new Log({
+      ...{ db: journal, end, rates: [], gates: [], texts: new OrderTexts(1), progress: new LogProgress() },
+      last: { entry: state.lastEntryId, at: state.at, updates: [] },
+      now: () => RIG_NOW,
+      clock: () => 0,
+      onCommit: () => {},
+      requestCheckpoint: () => {},
+    });
+    this.bodies = new JournalReader(journal);
+    this.projector = new Projector(db, { largestId: LARGEST_ID });
     onTestFinished(() => this.close());
   }
 
@@ -93,8 +112,8 @@ export class WriteRig {
   }
 
   /** The requests that wait for a commit. */
-  get posted(): readonly WriteRequest[] {
-    return this.mailbox.posted;
+  get posted(): readonly LoggedRequest[] {
+    return this.mailbox.posted.map(({ payload }) => unpackRequest(Buffer.from(payload)));
   }
 
   /** Commits what was posted and delivers the replies, until nothing more comes of it. */
@@ -103,7 +122,9 @@ export class WriteRig {
       await new Promise((resolve) => setImmediate(resolve));
       const requests = this.mailbox.posted.splice(0);
       if (requests.length === 0) return;
-      for (const reply of this.journal.commit(() => requests) ?? []) this.mailbox.receive(reply);
+      const replies = this.log.commit(() => requests) ?? [];
+      projectAll(this.projector, this.bodies);
+      for (const reply of replies) this.mailbox.receive(reply);
     }
   }
 
@@ -111,16 +132,16 @@ export class WriteRig {
     return this.db.prepare(sql).all();
   }
 
-  /** Stops, and starts again on the same database. */
+  /** Stops, and starts again on the same files. */
   restart(): WriteRig {
     this.close();
-    return new WriteRig(this.path);
+    return new WriteRig(this.folder);
   }
 
   private close(): void {
     if (!this.db.open) return;
     this.db.close();
-    this.journal.close();
+    this.log.close();
   }
 }
 
@@ -131,6 +152,7 @@ function openExchange(ledger: Exchange["ledger"], registry: Exchange["registry"]
     waker: new Waker(),
   };
   return new Exchange({
+    projected: { isDue: false, resolveDue() {} },
     ...{ links: [link], loop: nodeLoop(new Waker()), ledger, registry, lastOrderId },
     store: new OrderStore(LIVE_ORDERS),
     clientOrderIds: new ClientOrderIds(RIG_NOW),
@@ -138,19 +160,5 @@ function openExchange(ledger: Exchange["ledger"], registry: Exchange["registry"]
     counters: new Counters(),
     times: new OrderTimes(() => 0, LIVE_ORDERS),
     timeline: new Timeline(RIG_NOW),
-  });
-}
-
-function openJournal(path: string): Journal {
-  return new Journal({
-    db: openDatabase(path, "off"),
-    gates: [],
-    texts: new OrderTexts(1),
-    totals: new CommittedTotals(),
-    now: () => RIG_NOW,
-    clock: () => 0,
-    onCommit: () => {},
-    requestCheckpoint: () => {},
-    largestId: LARGEST_ID,
   });
 }
