@@ -13,7 +13,7 @@ import {
   type KeyObject,
   verify as verifyBytes,
 } from "node:crypto";
-import { cpSync } from "node:fs";
+import { cpSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { createRemoteJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import jsonwebtoken from "jsonwebtoken";
@@ -365,7 +365,8 @@ describe("another deployment", () => {
     ]);
     sameKeys = withKeys;
     copyKeys(dataDir, backup);
-    await backUp(join(dataDir, "exchange.db"), join(backup, "exchange.db"), false);
+    await backUp(dataDir, join(backup, "exchange.db"), false);
+    renameSync(join(backup, "exchange.journal.db"), join(backup, "journal.db"));
     [first, second] = await Promise.all([
       signIn(withKeys.server, "owner@example.com"),
       signIn(withName.server, "owner@example.com"),

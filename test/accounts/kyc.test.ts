@@ -429,7 +429,9 @@ test("random trading of users at their limits agrees with a plain count at every
   const plain = new PlainActivity();
   for (const user of everyone) plain.add(user, (await activity(user)).used);
   let refusals = 0;
-  for (let step = 0; step < 250; step++) {
+  // Some seeds reach the limits late.
+  for (let step = 0; step < 250 || refusals <= 5; step++) {
+    expect(step).toBeLessThan(1_500);
     const user = random.chance(0.25) ? house : random.pick(users);
     const limit = user === house ? TIER_2 : TIER_1;
     const live = await user.all<OrderJson>(`/orders?market_id=${market.id}`);
@@ -465,7 +467,6 @@ test("random trading of users at their limits agrees with a plain count at every
     for (const each of everyone) await plain.count(each, market);
     for (const each of everyone) expect([step, await activity(each)]).toMatchObject([step, { used: plain.used(each) }]);
   }
-  expect(refusals).toBeGreaterThan(5);
 });
 
 test("the limit is the account's: all of its tokens share it", async () => {

@@ -11,7 +11,7 @@ const run = promisify(execFile);
 const RUN = fileURLToPath(new URL("../../dist/bench/run.js", import.meta.url));
 const PLOTS = fileURLToPath(new URL("../../bench/plots", import.meta.url));
 const BENCHES = [
-  ...["book", "rings", "parts", "journal", "http", "latency", "matrix"],
+  ...["book", "rings", "parts", "log", "http", "latency", "matrix"],
   ...["profile", "memory", "entry", "live", "sockets", "lists", "settle"],
 ];
 

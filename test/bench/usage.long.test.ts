@@ -47,6 +47,7 @@ const CALLS: readonly (readonly [name: string, ...args: string[]])[] = [
   ["replay"],
   ["replay", "--nonsense"],
   ["replay", "a", "b"],
+  ["replay", "a", "--log", "b"],
   ["replay", "a", "--connections", "0"],
   ["replay", "a", "--url", "localhost:80"],
   ["replay", "a", "--url", "http://localhost:80", "--write-seed", "b"],

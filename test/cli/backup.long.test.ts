@@ -62,12 +62,14 @@ beforeAll(async () => {
 afterAll(() => quiet.stop());
 
 const dataDirOf = (world: World): string => world.server.dataDir;
+const journalOf = (file: string): string => file.replace(/\.db$/, ".journal.db");
 const freshFile = (): string => join(temporaryFolder(), "copy.db");
 
 /** Starts a server on a data folder with the copy, and with the keys of the folder `keysOf`. */
 async function restore(copy: string, keysOf: string | null = null): Promise<TestServer> {
   const dataDir = temporaryFolder();
   copyFileSync(copy, join(dataDir, "exchange.db"));
+  copyFileSync(journalOf(copy), join(dataDir, "journal.db"));
   if (keysOf !== null) cpSync(join(keysOf, "keys"), join(dataDir, "keys"), { recursive: true });
   const server = await TestServer.start({ dataDir, env: { PUBLIC_URL } });
   started.push(server);
@@ -80,6 +82,9 @@ function commitOf({ code, out, errors }: AdminRun, file: string): number {
   const said = JSON.parse(out) as Backup;
   expect(said).toMatchObject({ file, bytes: statSync(file).size, seconds: expect.any(Number) });
   expect(said.bytes / said.pages).toBe(PAGE_BYTES);
+  // The log is a little ahead of the tables.
+  expect(said.log).toMatchObject({ file: journalOf(file), bytes: statSync(journalOf(file)).size, first: 1 });
+  expect(said.log?.last).toBeGreaterThanOrEqual(said.sequence);
   expect(rowsOfFile(file, "SELECT sequence, at AS committed_at FROM totals")).toEqual([
     { sequence: said.sequence, committed_at: said.committed_at },
   ]);
@@ -175,7 +180,7 @@ describe("a copy", () => {
       const after = await watcher.solvency();
       // Commits happened during the backup, and it has those before it.
       expect([round, sequence >= before.sequence, after.sequence > sequence]).toEqual([round, true, true]);
-      expect(readdirSync(join(file, ".."))).toEqual(["copy.db"]);
+      expect(readdirSync(join(file, ".."))).toEqual(["copy.db", "copy.journal.db"]);
       expect(statSync(file).mode & 0o777).toBe(0o600);
       expect(await admin(dataDirOf(world), "verify", file)).toMatchObject({ code: 0, errors: "" });
 
@@ -239,16 +244,16 @@ describe("a copy", () => {
   test("replaces a file only with --overwrite, together with the files that SQLite would read with it", async () => {
     const file = freshFile();
     commitOf(await admin(dataDirOf(quiet), "backup", file), file);
-    const bytes = readFileSync(file);
+    const bytes = readFileSync(journalOf(file));
     writeFileSync(`${file}-wal`, "of another database");
     for (const name of [file, `${file}-wal`]) expect(existsSync(name)).toBe(true);
     const refused = await admin(dataDirOf(quiet), "backup", file);
     expect(refused).toMatchObject({ code: 1, out: "", errors: expect.stringContaining("--overwrite") });
-    expect(readFileSync(file).equals(bytes)).toBe(true);
+    expect(readFileSync(journalOf(file)).equals(bytes)).toBe(true);
     await quiet.split(quiet.user(), quiet.market(), 1);
     commitOf(await admin(dataDirOf(quiet), "backup", file, "--overwrite"), file);
-    expect(readFileSync(file).equals(bytes)).toBe(false);
-    expect(readdirSync(join(file, ".."))).toEqual(["copy.db"]);
+    expect(readFileSync(journalOf(file)).equals(bytes)).toBe(false);
+    expect(readdirSync(join(file, ".."))).toEqual(["copy.db", "copy.journal.db"]);
   });
 });
 
@@ -309,7 +314,7 @@ describe("a failed backup leaves no file", () => {
       const [code] = await ended;
       // The signal may have come too late.
       const isWhole = code === 0 || codes.length > 0;
-      expect([code, readdirSync(folder)]).toEqual([code === 0 ? 0 : 1, isWhole ? ["copy.db"] : []]);
+      expect([code, readdirSync(folder)]).toEqual([code === 0 ? 0 : 1, isWhole ? ["copy.db", "copy.journal.db"] : []]);
       codes.push(code);
     }
     expect(codes).toContain(1);

@@ -16,8 +16,11 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
+import { migrate } from "../../engine/projection/database.ts";
+import { recoverTables } from "../../engine/projection/recover.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
+import { openDatabase } from "../../engine/util/wal-database.ts";
 import { Client } from "../support/client.ts";
 import { Random } from "../support/random.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
@@ -46,7 +49,7 @@ async function killed(random: Random): Promise<{ dataDir: string; log: Buffer }>
   await traffic.more(60);
   await server.kill();
   await traffic.end();
-  return { dataDir: server.dataDir, log: readFileSync(join(server.dataDir, "exchange.db-wal")) };
+  return { dataDir: server.dataDir, log: readFileSync(join(server.dataDir, "journal.db-wal")) };
 }
 
 test("a log that is damaged ends where its damage begins", async () => {
@@ -54,17 +57,26 @@ test("a log that is damaged ends where its damage begins", async () => {
   const { dataDir, log } = await killed(random);
   const frames = Math.floor((log.length - LOG_HEADER) / FRAME);
   const folder = temporaryFolder();
-  const copy = join(folder, "exchange.db");
-  /** The commit that is found last. */
+  const copy = join(folder, "journal.db");
+  /** The batch that is found last; the tables are rebuilt up to it. */
   const found = (bytes: Buffer): number => {
-    copyFileSync(join(dataDir, "exchange.db"), copy);
+    for (const name of ["exchange.db", "exchange.db-wal", "exchange.db-shm"])
+      rmSync(join(folder, name), { force: true });
+    copyFileSync(join(dataDir, "journal.db"), copy);
     writeFileSync(`${copy}-wal`, bytes);
     rmSync(`${copy}-shm`, { force: true });
-    const db = openSqlite(copy);
-    expect(verifyDatabase(db).filter(({ ok }) => !ok)).toEqual([]);
-    const sequence = db.prepare("SELECT sequence FROM totals").pluck().get() as number;
-    db.close();
-    return sequence;
+    const journal = openSqlite(copy);
+    const isEmpty = journal.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'batches'").get() === undefined;
+    const tables = openDatabase(join(folder, "exchange.db"), "off");
+    migrate(tables);
+    const { batch } = isEmpty ? { batch: 0 } : recoverTables(tables, journal);
+    expect(verifyDatabase(tables).filter(({ ok }) => !ok)).toEqual([]);
+    journal.close();
+    tables.close();
+    // The damage again: closing the connection has emptied the WAL.
+    copyFileSync(join(dataDir, "journal.db"), copy);
+    writeFileSync(`${copy}-wal`, bytes);
+    return batch;
   };
   const startOf = (frame: number): number => LOG_HEADER + frame * FRAME;
   const whole = found(log);
@@ -146,7 +158,7 @@ function write(path: string, bytes: Buffer, at: number): void {
 }
 
 test("a database that goes away under the server stops its trading", async () => {
-  for (const name of ["exchange.db", "exchange.db-wal"]) {
+  for (const name of ["exchange.db", "exchange.db-wal", "journal.db", "journal.db-wal"]) {
     server = await TestServer.start({ seed: TRAFFIC_SEED });
     const path = join(server.dataDir, name);
     expect(statSync(path).size).toBeGreaterThan(0);

@@ -8,10 +8,11 @@ import { isMainThread, workerData } from "node:worker_threads";
 
 /** @returns {string} */
 function nameOf() {
-  if (workerData?.commands !== undefined) return workerData.journal === null ? "engine" : "engine-with-journal";
-  if (workerData?.journal !== undefined) return "journal";
-  // Of piscina's threads, the one that reads has the database's path.
-  return JSON.stringify(workerData ?? null).includes('"path"') ? "history" : "password";
+  if (workerData?.commands !== undefined) return workerData.log === null ? "engine" : "engine-with-log";
+  if (workerData?.log !== undefined) return "log";
+  if (workerData?.tablesPath !== undefined) return "projector";
+  // Of piscina's threads, the one that reads has the paths of the files.
+  return JSON.stringify(workerData ?? null).includes('"tables"') ? "history" : "password";
 }
 
 const NAME = nameOf();

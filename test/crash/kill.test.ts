@@ -7,7 +7,7 @@ import { EFFORT } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { describeKills, runKills } from "./kills.ts";
 
-const KILLS = 10 * EFFORT;
+const KILLS = 5 * EFFORT;
 const DEADLINE_MS = 240_000;
 
 test(`kill -9, ${KILLS} times`, { timeout: DEADLINE_MS }, async () => {

@@ -113,7 +113,7 @@ test("a client that is killed and resumes twenty times holds the same fills as t
   server = await server.restart();
   const { dataDir } = server;
   const last = (): number =>
-    rowsOf<{ last: number }>(dataDir, "SELECT max(sequence) AS last FROM order_updates WHERE user_id = 1")[0]!.last;
+    rowsOf<{ last: number }>(dataDir, "SELECT update_sequence AS last FROM newest_of_user WHERE user_id = 1")[0]!.last;
   const { child: own, ended } = follower.live(server, tokens[0]!);
   child = own;
   let fills: { id: number }[];
@@ -122,7 +122,7 @@ test("a client that is killed and resumes twenty times holds the same fills as t
   do {
     await follower.reaches(last());
     fills = rowsOf(dataDir, "SELECT id FROM fills WHERE user_id = 1 ORDER BY id");
-    orders = rowsOf(dataDir, "SELECT id, status FROM current_orders WHERE user_id = 1");
+    orders = rowsOf(dataDir, "SELECT id, status FROM orders WHERE user_id = 1");
   } while (last() !== follower.sequence);
   own.kill("SIGKILL");
   await ended;

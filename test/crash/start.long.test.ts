@@ -300,7 +300,8 @@ test("more live orders than a ring holds are restored in time priority and expir
       iif(id <= ${lasting}, ${now} + 86400000, ${now}), NULL, NULL, ${now}, ${now}, iif(id = ${lasting} + 1, 0, id - 1), 0,
       NULL, NULL, 0, 0
       FROM n;
-    UPDATE totals SET last_order_id = ${orders};`);
+    UPDATE totals SET last_order_id = ${orders};
+    INSERT INTO newest_of_user (user_id, order_id, fill_id) VALUES (1, ${orders}, 0), (2, ${lasting}, 0);`);
   db.close();
 
   server = await server.restart();

@@ -36,13 +36,13 @@ async function start(env: Record<string, string>, seed = TRAFFIC_SEED): Promise<
 describe.concurrent("a thread that trading can't do without", () => {
   const deaths = variants<[name: string, how: string, threads: number]>(
     [
-      ["engine-with-journal", "throw", 1],
-      ["engine-with-journal", "loop", 1],
+      ["engine-with-log", "throw", 1],
+      ["engine-with-log", "loop", 1],
     ],
     [
       ["engine", "exit", 2],
-      ["journal", "throw", 2],
-      ["journal", "loop", 2],
+      ["log", "throw", 2],
+      ["log", "loop", 2],
     ],
   );
   for (const [name, how, threads] of deaths) {
@@ -55,7 +55,7 @@ describe.concurrent("a thread that trading can't do without", () => {
       writeFileSync(death, `${name} waiting ${how}`);
       const fatal = await server.logged(({ level }) => level === 60, 30_000);
       expect(fatal.msg).toMatch(/trading has stopped/);
-      expect(fatal["thread"]).toMatch(name === "journal" ? /^journal$/ : /^engine \d$|^journal$/);
+      expect(fatal["thread"]).toMatch(name === "log" ? /^log$/ : /^engine \d$|^log$/);
       const client = new Client(server, tokenOf("user0"));
       const order = { market_id: 1, outcome_id: 1, side: 1, price: 4_000, quantity: 1 };
       expect(await client.request("POST", "/orders", { body: order })).toMatchObject({ status: 503, code: 50300 });

@@ -2,14 +2,17 @@
  * What a power cut may leave: the write-ahead log cut off at any byte. Each commit must be an exchange that balances,
  * whatever came after it: nothing is half there, and the server's own recovery takes it.
  */
-import { copyFileSync, readFileSync, statSync, truncateSync } from "node:fs";
+import { copyFileSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { Ledger } from "../../engine/ledger.ts";
+import { openJournal } from "../../engine/log/database.ts";
+import { migrate } from "../../engine/projection/database.ts";
 import { loadLedger } from "../../engine/projection/load/ledger.ts";
 import { loadLiveOrders } from "../../engine/projection/load/orders.ts";
+import { recoverTables } from "../../engine/projection/recover.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
-import { openSqlite } from "../../engine/util/sqlite.ts";
+import { openDatabase } from "../../engine/util/wal-database.ts";
 import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
@@ -33,19 +36,25 @@ test.for(variants([1], [2]))("every cut of the log is a sound exchange, with ENG
   await traffic.more(60);
   await server.kill();
   await traffic.end();
-  const [data, log] = ["exchange.db", "exchange.db-wal"].map((name) => join(server!.dataDir, name)) as [string, string];
+  const [data, log] = ["journal.db", "journal.db-wal"].map((name) => join(server!.dataDir, name)) as [string, string];
   const { size } = statSync(log);
   expect(size).toBeLessThan(LOG_BOUND);
 
   const folder = temporaryFolder();
-  const copy = join(folder, "exchange.db");
+  const copy = join(folder, "journal.db");
+  const tables = join(folder, "exchange.db");
   const cuts = Array.from({ length: CUTS }, () => random.integer(0, size)).sort((a, b) => a - b);
   const seen: number[] = [];
   for (const cut of [...cuts, size]) {
     copyFileSync(data, copy);
     copyFileSync(log, `${copy}-wal`);
     truncateSync(`${copy}-wal`, cut);
-    const db = openSqlite(copy);
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(tables + suffix, { force: true });
+    const journal = openJournal(copy, "off");
+    const db = openDatabase(tables, "off");
+    migrate(db);
+    recoverTables(db, journal);
+    journal.close();
     expect(verifyDatabase(db).filter(({ ok }) => !ok)).toEqual([]);
     const ledger = new Ledger();
     seen.push(loadLedger(db, ledger).sequence);
@@ -58,7 +67,8 @@ test.for(variants([1], [2]))("every cut of the log is a sound exchange, with ENG
   expect(seen).toEqual(seen.toSorted((a, b) => a - b));
   expect(new Set(seen).size).toBeGreaterThan(10);
 
-  // One of the cuts, by the server itself.
+  // One of the cuts, by the server itself, which rebuilds the tables.
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(tables + suffix, { force: true });
   const cut = random.pick(cuts);
   copyFileSync(data, copy);
   copyFileSync(log, `${copy}-wal`);

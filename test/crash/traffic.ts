@@ -11,7 +11,7 @@ import type { TestServer } from "../support/server.ts";
 import { type Frame, Socket } from "../support/socket.ts";
 import { seedOf, type TestMarket, tokenOf } from "../support/world.ts";
 
-/** The message for requests that were pending when the journal or an engine failed. */
+/** The message for requests that were pending when the log or an engine failed. */
 export const UNKNOWN = "trading has stopped: no response in time, check before you retry";
 
 const BUY = 1;
@@ -37,7 +37,7 @@ class Memory {
   readonly lastUpdates = new Map<number, OrderJson>();
   readonly fills = new Map<number, OrderJson["trades"][number]>();
   /** Placements that received 50300 or 50000; `undone` has the client order ids of the former, which had no effect. */
-  readonly overloaded: object[] = [];
+  readonly overloaded: { client_order_id: string }[] = [];
   readonly undone = new Set<string>();
   /** Placements that ended without a response, by client order id. */
   readonly open = new Map<string, object>();
@@ -153,7 +153,7 @@ export class Traffic {
   }
 
   /** Placements that received 50300 or 50000, by user. */
-  overloaded(): readonly (readonly object[])[] {
+  overloaded(): readonly (readonly { client_order_id: string }[])[] {
     return this.memories.map(({ overloaded }) => overloaded);
   }
 

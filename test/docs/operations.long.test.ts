@@ -23,7 +23,7 @@ const FOREIGN = /^(up|node_filesystem_avail_bytes)$/;
 
 /** Parts of log lines that operators search for. */
 const LOG_LINES = [
-  ...["cannot start: ", "exchange.db is damaged", "deposits - withdrawals = balances + collateral + house"],
+  ...["cannot start: ", " is damaged (", "deposits - withdrawals = balances + collateral + house"],
   ...[
     "trading has stopped",
     "the thread ended",
@@ -217,7 +217,7 @@ test("the server accepts the seed file of the page", async () => {
 /** Returns the file names in a folder without their leading timestamps. */
 const kindsIn = (folder: string): string[] =>
   readdirSync(folder)
-    .filter((name) => name !== "daily")
+    .filter((name) => name !== "daily" && name !== "log")
     .map((name) => name.replace(/^[\dTZ]+/, ""))
     .toSorted();
 
@@ -234,7 +234,12 @@ test("a failed backup leaves nothing behind", async () => {
   }
   // The next run deletes what a killed one left.
   const old = new Date(Date.now() - 2 * 3_600_000);
-  const left = ["20260101T000000Z.keys.tar", "20260101T000000Z.json", "20260101T000000Z.db.77.part"];
+  const left = [
+    "20260101T000000Z.keys.tar",
+    "20260101T000000Z.json",
+    "20260101T000000Z.journal.db",
+    "20260101T000000Z.db.77.part",
+  ];
   for (const name of left) {
     writeFileSync(join(backups, name), "");
     utimesSync(join(backups, name), old, old);
@@ -256,9 +261,9 @@ test("the scripts back up a live exchange and check the copy", async () => {
   expect(await lastBackup()).toBeGreaterThanOrEqual(began / 1_000);
   expect(await lastBackup()).toBeLessThanOrEqual(Date.now() / 1_000);
   expect(await run("verify-backup.sh").finished()).toBe("");
-  const [copy, ...others] = readdirSync(env.BACKUP_DIR).filter((name) => name.endsWith(".db"));
+  const [copy, ...others] = readdirSync(env.BACKUP_DIR).filter((name) => /Z\.db$/.test(name));
   expect(others).toEqual([]);
-  expect(kindsIn(join(env.BACKUP_DIR, "daily"))).toEqual([".db", ".json", ".keys.tar"]);
+  expect(kindsIn(join(env.BACKUP_DIR, "daily"))).toEqual([".db", ".journal.db", ".json", ".keys.tar"]);
   expect(statSync(join(env.BACKUP_DIR, copy!)).mode & 0o077).toBe(0);
   // A copy that is too old fails, even if it is sound.
   const old = new Date(Date.now() - 4 * 3_600_000).toISOString().replaceAll(/[-:]|\.\d+/g, "");

@@ -44,8 +44,8 @@ class Thread {
   constructor(eventRecords: number) {
     const setup: EngineThreadSetup = {
       ...{ commands: createRing(COMMAND_RING_RECORDS), events: createRing(eventRecords), capacity: 1_024 },
-      ...{ waker: this.engineWaker.buffer, gatewayWaker: new Waker().buffer, journalWaker: this.ownWaker.buffer },
-      ...{ journal: null, spinTurns: 0, clockEpoch: 0, batchCommands: createHistogram([1]) },
+      ...{ waker: this.engineWaker.buffer, gatewayWaker: new Waker().buffer, logWaker: this.ownWaker.buffer },
+      ...{ log: null, spinTurns: 0, clockEpoch: 0, batchCommands: createHistogram([1]) },
     };
     this.commands = new RingProducer(setup.commands);
     this.events = new RingConsumer(setup.events, false);

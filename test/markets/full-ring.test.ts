@@ -1,12 +1,13 @@
-/** Changes of markets whose engine's command ring is full, with this test at the engine's and at the journal's end. */
+/** Changes of markets whose engine's command ring is full, with this test at the engine's and at the log's end. */
 
 import { once } from "node:events";
 import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { MarketStatus } from "../../engine/constants.ts";
 import { Ledger } from "../../engine/ledger.ts";
-import type { WriteReply, WriteRequest } from "../../engine/log/journal-messages.ts";
+import type { LogReply, LogRequest } from "../../engine/log/messages.ts";
 import { UNDECIDED } from "../../engine/projection/load/markets.ts";
+import { unpackRequest } from "../../engine/projection/logged-request.ts";
 import * as R from "../../engine/ring/records.ts";
 import { createRing, RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
 import { Waker } from "../../engine/ring/waker.ts";
@@ -43,6 +44,7 @@ function rig() {
     waker: new Waker(),
   };
   const exchange = new Exchange({
+    projected: { isDue: false, resolveDue() {} },
     links: [link],
     loop: nodeLoop(new Waker()),
     store: new OrderStore(),
@@ -55,7 +57,7 @@ function rig() {
     times: new OrderTimes(createMicroClock(readClockEpoch())),
     timeline: new Timeline(NOW),
   });
-  const { port1: port, port2: journal } = new MessageChannel();
+  const { port1: port, port2: log } = new MessageChannel();
   const accounts = new Accounts(() => {});
   const ids = new RowIds({ rows: new Map([["markets", 1]]), user: 0, freeUsers: [], revokedTokens: new Map() });
   const lookups = {} as WriteLookups;
@@ -67,7 +69,6 @@ function rig() {
     trading: new TradingWriteProjection(exchange),
     accounts,
     time: () => exchange.time(),
-    checkpoint: () => Promise.resolve(),
   });
   const approvals = new Approvals(writer, accounts, new Set(), []);
   const life = new MarketLifecycle({ exchange, writer, approvals } as unknown as MarketLifecycleOptions);
@@ -101,11 +102,11 @@ function rig() {
     engine.release();
     return kinds.filter((kind) => kind !== R.CommandKind.cancelOrder);
   };
-  return { exchange, registry, market, life, writer, journal, port, fill, drain };
+  return { exchange, registry, market, life, writer, log, port, fill, drain };
 }
 
 test("a market past its closes_at closes once the ring has room, and publishes it once", async () => {
-  const { life, market, journal, port, fill, drain } = rig();
+  const { life, market, log, port, fill, drain } = rig();
   fill();
   expect(life.closeDue(NOW - 1)).toBe(true);
   expect(life.closeDue(NOW)).toBe(false);
@@ -118,7 +119,8 @@ test("a market past its closes_at closes once the ring has room, and publishes i
   await expect(life.change(market, "halt", null, operator, context)).rejects.toMatchObject({ kind: { code: 40900 } });
   expect(life.closeDue(NOW + 200)).toBe(true);
   expect(drain()).toEqual([R.CommandKind.closeMarket]);
-  const [{ audits }] = (await once(journal, "message")) as [WriteRequest];
+  const [{ payload }] = (await once(log, "message")) as [LogRequest];
+  const { audits } = unpackRequest(Buffer.from(payload));
   expect(audits).toMatchObject([
     { action: "market.close", actor: "exchange", subject: 1, details: { closes_at: NOW } },
   ]);
@@ -126,7 +128,7 @@ test("a market past its closes_at closes once the ring has room, and publishes i
 });
 
 test("a new market exists once the ring has room for its command", async () => {
-  const { registry, writer, journal, port, fill, drain } = rig();
+  const { registry, writer, log, port, fill, drain } = rig();
   const made = writer.write([
     {
       kind: "createMarket",
@@ -141,10 +143,12 @@ test("a new market exists once the ring has room for its command", async () => {
       ...{ opensAt: NOW, closesAt: null, proposedBy: null, at: NOW },
     },
   ]);
-  const [{ id, writes }] = (await once(journal, "message")) as [WriteRequest];
-  expect(writes).toMatchObject([{ kind: "createMarket", id: 2, firstOutcomeId: 3 }]);
+  const [{ id, payload }] = (await once(log, "message")) as [LogRequest];
+  expect(unpackRequest(Buffer.from(payload)).writes).toMatchObject([
+    { kind: "createMarket", id: 2, firstOutcomeId: 3 },
+  ]);
   fill();
-  journal.postMessage({ id, firstEntry: 0 } satisfies WriteReply);
+  log.postMessage({ id, firstEntry: 0 } satisfies LogReply);
   // One turn, in which the reply arrives.
   await once(port, "message");
   expect(registry.get(2)).toBeUndefined();

@@ -9,24 +9,20 @@ import type Database from "better-sqlite3";
 import { afterEach, expect, test } from "vitest";
 import { CANDLE_MINUTES } from "../../engine/constants.ts";
 import { Candles } from "../../engine/projection/candles.ts";
-import { migrate, openDatabase } from "../../engine/projection/database.ts";
+import { migrate } from "../../engine/projection/database.ts";
 import { MIGRATIONS } from "../../engine/projection/schema.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
+import { openDatabase } from "../../engine/util/wal-database.ts";
 import { prepareCandles } from "../../server/queries/candle-reader.ts";
 import { type CandleJson, INTERVALS, type PlainTrade, plainCandles, STEPS_MS } from "../support/candles.ts";
 import { Random } from "../support/random.ts";
 import { temporaryFolder } from "../support/server.ts";
 
-/** How many fills may be pending before the rows catch up, and the least number of rows in one write. */
-const MAX_UNWRITTEN = 2_048;
-const SLICE = 64;
-const LENGTHS = INTERVALS.length;
-
 interface Trade extends PlainTrade {
   readonly outcome: number;
 }
 
-/** The journal's part: fills and candles in one transaction. */
+/** The projector's part: fills and candles in one transaction. */
 class Store {
   readonly random: Random;
   readonly outcomes: number;
@@ -46,7 +42,7 @@ class Store {
     this.path = join(this.folder, "exchange.db");
     this.db = openDatabase(this.path, "off");
     migrate(this.db);
-    this.candles = new Candles(this.db, MAX_UNWRITTEN);
+    this.candles = new Candles(this.db);
   }
 
   /** Commits so many trades, or loses them in a crash before the commit. */
@@ -65,10 +61,7 @@ class Store {
       this.candles.add(outcome, price, quantity, at, fill);
       made.push(trade);
     }
-    const changes = db.prepare("SELECT total_changes()").pluck();
-    const before = Number(changes.get());
-    this.candles.write(fill, false);
-    expect(Number(changes.get()) - before).toBeLessThanOrEqual(LENGTHS * (SLICE + 2 * (fill - this.lastFill + 1)) + 1);
+    this.candles.flush();
     if (commits) {
       db.exec("COMMIT");
       this.lastFill = fill;
@@ -79,13 +72,6 @@ class Store {
     }
   }
 
-  /** Writes a slice in a quiet moment; returns false if nothing is pending. */
-  idle(): boolean {
-    if (!this.candles.hasPending()) return false;
-    this.db.transaction(() => this.candles.write(this.lastFill, true)).immediate();
-    return true;
-  }
-
   /** Continues with the files on disk, and nothing else. */
   crash(): void {
     const before = this.path;
@@ -94,17 +80,12 @@ class Store {
       if (existsSync(before + suffix)) copyFileSync(before + suffix, this.path + suffix);
     this.db.close();
     this.db = openDatabase(this.path, "off");
-    this.candles = new Candles(this.db, MAX_UNWRITTEN);
-  }
-
-  /** How many fills the candles of the database don't have yet. */
-  get tail(): number {
-    return this.lastFill - Number(this.db.prepare("SELECT value FROM meta WHERE key = 'candles_fill'").pluck().get());
+    this.candles = new Candles(this.db);
   }
 
   expectSound(): void {
     const found = verifyDatabase(this.db).filter(({ name }) => name.includes("candle"));
-    expect(found.map(({ ok }) => ok)).toEqual([true, true]);
+    expect(found.map(({ ok }) => ok)).toEqual([true]);
   }
 
   expectRight(): void {
@@ -146,33 +127,19 @@ test.for([1, 7, 400])(
       const most = random.pick([1, 20, 200, 600]);
       const count = random.integer(1, most);
       const chance = random.next();
-      if (chance < 0.7) store.trade(count);
-      else if (chance < 0.8) store.trade(count, false);
-      else if (chance < 0.9) store.idle();
+      if (chance < 0.75) store.trade(count);
+      else if (chance < 0.9) store.trade(count, false);
       else store.crash();
       store.expectRight();
       if (step % 6 === 0) store.expectSound();
     }
-    while (store.idle()) store.expectRight();
-    expect(store.tail).toBe(0);
     store.expectSound();
   },
 );
 
-test("rows are never far behind, however many trades and outcomes one commit has", () => {
-  store = new Store(Random.printed("candles of full commits"), 2_000);
-  for (let i = 0; i < 30; i++) {
-    store.trade(i % 5 === 0 ? 600 : store.random.integer(1, 300));
-    // As many fills again may arrive during a write, and a whole commit before and after; a trade has up to three fills.
-    expect(store.tail).toBeLessThanOrEqual(2 * MAX_UNWRITTEN + 2 * 3 * 600);
-  }
-  store.expectSound();
-});
-
 test("a migration makes the same candles of trades from before there were any", () => {
   store = new Store(Random.printed("candles by migration"), 5);
   for (let i = 0; i < 5; i++) store.trade(400);
-  while (store.idle());
   const candles = (of: Database.Database): unknown[] => of.prepare("SELECT * FROM candles").raw().all();
   const older = openDatabase(join(temporaryFolder(), "older.db"), "off");
   for (const migration of MIGRATIONS.slice(0, 4)) older.exec(migration);
@@ -182,6 +149,5 @@ test("a migration makes the same candles of trades from before there were any", 
   migrate(older);
   expect(candles(older).length).toBeGreaterThan(100);
   expect(candles(older)).toEqual(candles(store.db));
-  expect(new Candles(older).hasPending()).toBe(false);
   older.close();
 });

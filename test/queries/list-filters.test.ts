@@ -112,7 +112,7 @@ const HISTORY_LENGTH = 3 * MAX_ROWS_WALKED;
 /** The history lasts 17 hours: less than the age of the orders before it. */
 const STEP_MS = 2_000;
 
-/** Writes canceled orders, with every 5,000th expired, one each two seconds, as the journal would. */
+/** Writes canceled orders, with every 5,000th expired, one each two seconds, as the projector would. */
 function writeHistory(dataDir: string, outcome: number): History {
   const start = Date.now() - (HISTORY_LENGTH + 1_000) * STEP_MS;
   let base = 0;
@@ -130,7 +130,6 @@ function writeHistory(dataDir: string, outcome: number): History {
     ).run({ base, user, count: HISTORY_LENGTH, outcome, start });
     const last = base + HISTORY_LENGTH;
     db.exec(`UPDATE totals SET last_order_id = ${last};
-      UPDATE meta SET value = ${last} WHERE key IN ('newest_order', 'orders_listed');
       INSERT OR REPLACE INTO newest_of_user (user_id, order_id, fill_id) VALUES (${user}, ${last}, 0)`);
   });
   return { base, start };

@@ -205,7 +205,7 @@ describe("lists", () => {
     const random = Random.printed("lists while orders come and go");
     const [market, fresh, other] = [world.market(), world.user(), world.user()];
     const user = world.client(fresh.token!.split("-")[1]!, 0, 4);
-    await world.split(other, market, 500);
+    await world.split(other, market, 5_000);
     const known: number[] = [];
     const placeSome = async (count: number): Promise<void> => {
       const operations = Array.from({ length: count }, () => {

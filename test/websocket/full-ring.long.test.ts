@@ -183,7 +183,7 @@ describe.each([1, 2])("a full command ring, ENGINE_THREADS=%i", (threads) => {
     await canceler.socket.settled();
     expect(ring.updates()).toBe(4);
 
-    const lock = openSqlite(join(world.server.dataDir, "exchange.db"));
+    const lock = openSqlite(join(world.server.dataDir, "journal.db"));
     lock.exec("BEGIN IMMEDIATE");
     const since = Date.now();
     const first = await ring.fill(since + 4_000);

@@ -1,0 +1,141 @@
+/**
+ * An exchange that is older than its log: its tables from before the log are kept as a snapshot, from which they can be
+ * rebuilt, and which gives the books before the log's first batch.
+ */
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, expect, test } from "vitest";
+import { MarketStatus, Side } from "../../../engine/constants.ts";
+import { LogAppender } from "../../../engine/log/append.ts";
+import { ArchiveList, archivePath } from "../../../engine/log/archive-format.ts";
+import { ArchiveReader } from "../../../engine/log/archive-reader.ts";
+import { openJournal } from "../../../engine/log/database.ts";
+import { D_OPENING_PRIORITY, openingRecords } from "../../../engine/log/opening.ts";
+import { snapshotPath } from "../../../engine/projection/base-tables.ts";
+import { packRequest } from "../../../engine/projection/logged-request.ts";
+import { MIGRATIONS } from "../../../engine/projection/schema.ts";
+import { hashTables } from "../../../engine/projection/table-hashes.ts";
+import * as R from "../../../engine/ring/records.ts";
+import { openSqlite } from "../../../engine/util/sqlite.ts";
+import { openExchangeDatabase } from "../../../server/bootstrap/database.ts";
+import type { Config } from "../../../server/config.ts";
+import { keepLog } from "../../../server/operators/log-upkeep-job.ts";
+import { admin } from "../../support/admin.ts";
+import { temporaryFolder } from "../../support/server.ts";
+import { SCHEMA_1_ROWS } from "./old-exchange.ts";
+
+const DAY_MS = 86_400_000;
+const START_MS = Date.UTC(2024, 10, 5);
+
+let dataDir = "";
+beforeEach(() => {
+  dataDir = temporaryFolder();
+  const db = openSqlite(join(dataDir, "exchange.db"));
+  for (const [i, migration] of MIGRATIONS.slice(0, 4).entries()) {
+    db.exec(migration);
+    if (i === 0) db.exec(SCHEMA_1_ROWS);
+  }
+  db.pragma("user_version = 4");
+  db.close();
+});
+
+/** Starts on the folder's files; returns the hashes of the tables and where the log continues. */
+function start() {
+  const { db, end, archives } = openExchangeDatabase({ dataDir, durability: "off" } as Config);
+  const hashes = hashTables(db);
+  db.close();
+  return { hashes, end, archives };
+}
+
+/** Appends deposits to the log, one per batch and day. */
+function appendDeposits(days: number): void {
+  const { end } = start();
+  const journal = openJournal(join(dataDir, "journal.db"), "off");
+  const appender = new LogAppender(journal, end);
+  for (let day = 0; day < days; day++) {
+    const at = START_MS + day * DAY_MS;
+    const write = { kind: "deposit", userId: 1, amount: 5, reference: `day ${end.batch + day}`, at } as const;
+    appender.begin();
+    appender.addRequest(packRequest({ at, writes: [write], audits: [], kept: null }));
+    // The old exchange has eight entries.
+    appender.commit(at, 8 + end.batch - 9 + day);
+  }
+  journal.close();
+}
+
+test("the first start keeps the tables from before the log; later starts and new exchanges keep none", () => {
+  const { hashes, end, archives } = start();
+  expect([end.batch, readdirSync(archives)]).toEqual([9, ["snapshot.db"]]);
+  const snapshot = openSqlite(snapshotPath(archives), { readonly: true });
+  expect(hashTables(snapshot)).toEqual(hashes);
+  snapshot.close();
+  // A crash before the copy was complete: the next start repeats it.
+  rmSync(snapshotPath(archives));
+  writeFileSync(`${snapshotPath(archives)}.part`, "a part");
+  expect(start().hashes).toEqual(hashes);
+  expect(readdirSync(archives)).toEqual(["snapshot.db"]);
+  appendDeposits(1);
+  rmSync(archives, { recursive: true });
+  start();
+  expect(existsSync(archives)).toBe(false);
+  dataDir = temporaryFolder();
+  start();
+  expect(existsSync(join(dataDir, "log"))).toBe(false);
+});
+
+test("lost tables are built again from the snapshot, the archives and the journal", async () => {
+  appendDeposits(4);
+  const { hashes, archives } = start();
+  const job = { journal: join(dataDir, "journal.db"), tables: join(dataDir, "exchange.db"), archives, logDays: 0 };
+  expect(keepLog(job)).toMatchObject({ archived: 12 });
+  const journal = openJournal(job.journal, "off");
+  journal.prepare("DELETE FROM batches WHERE number <= 12").run();
+  journal.close();
+  const verified = await admin(dataDir, "verify");
+  expect([verified.code, verified.out]).toEqual([0, expect.stringContaining("tables as of batch 13")]);
+  rmSync(join(dataDir, "exchange.db"));
+  expect(start().hashes).toEqual(hashes);
+  rmSync(join(dataDir, "exchange.db"));
+  expect(JSON.parse((await admin(dataDir, "rebuild")).out)).toMatchObject({ ok: true, batch: 13, replaced: true });
+  expect(start().hashes).toEqual(hashes);
+  // Without the snapshot the log says nothing about the time before it.
+  rmSync(snapshotPath(archives));
+  rmSync(join(dataDir, "exchange.db"));
+  expect(() => start()).toThrow(/^DATA_DIR: the log lacks batch 1: /);
+});
+
+test("the first archive opens with the books of the snapshot", () => {
+  appendDeposits(2);
+  const { archives } = start();
+  keepLog({ journal: join(dataDir, "journal.db"), tables: join(dataDir, "exchange.db"), archives, logDays: 0 });
+  const [archive] = new ArchiveList(archives).read();
+  const opening = new ArchiveReader(archivePath(archives, archive!.day), archive!).opening()!;
+  expect(opening.markets).toEqual([[1, 1, 2, MarketStatus.open]]);
+  const { words, doubles, count } = openingRecords(opening);
+  const orders = Array.from({ length: count }, (_, i) => {
+    const [w, d] = [i * R.RECORD_WORDS, i * R.RECORD_DOUBLES];
+    const sides = [words[w + R.W_USER], words[w + R.W_OUTCOME], R.sideOf(words[w]!), words[w + R.W_PRICE]];
+    const amounts = [words[w + R.W_QUANTITY], words[w + R.W_REFERENCE], words[w + R.W_MARKET]];
+    return [doubles[d + R.D_ORDER_ID], doubles[d + D_OPENING_PRIORITY], ...sides, ...amounts];
+  });
+  expect(orders).toEqual([
+    [1, 1, 2, 1, Side.sell, 5_000, 2, 5, 1],
+    [4, 4, 1, 2, Side.buy, 1_000, 4, 4, 1],
+  ]);
+});
+
+test("archives without the log that continues them are refused, and so are tables newer than the log", () => {
+  appendDeposits(3);
+  const { archives } = start();
+  keepLog({ journal: join(dataDir, "journal.db"), tables: join(dataDir, "exchange.db"), archives, logDays: 0 });
+  const folder = temporaryFolder();
+  mkdirSync(join(folder, "log"));
+  for (const name of readdirSync(archives)) copyFileSync(join(archives, name), join(folder, "log", name));
+  const whole = dataDir;
+  dataDir = folder;
+  expect(() => start()).toThrow(/^DATA_DIR: the archives end with batch 11, journal.db with 0: /);
+  rmSync(join(folder, "log"), { recursive: true });
+  for (const name of readdirSync(folder)) rmSync(join(folder, name));
+  copyFileSync(join(whole, "exchange.db"), join(folder, "exchange.db"));
+  expect(() => start()).toThrow(/^DATA_DIR: exchange.db contains batch 12, journal.db ends at /);
+});
