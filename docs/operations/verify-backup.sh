@@ -1,10 +1,10 @@
 #!/bin/sh
-# Checks every invariant of the newest backup (the copy, not the live database); run it every day. Exits with 1 if there is
-# no backup, if it is older than MAX_AGE_MINUTES (default: three hours), or if it is wrong.
+# Checks the newest backup (the copy, not the live files): that its tables are what its log says, and every invariant; run it
+# every day. Exits with 1 if there is no backup, if it is older than MAX_AGE_MINUTES (default: three hours), or if it is wrong.
 set -eu
 umask 077
 cd "${EXCHANGE:-/srv/exchange}"
-newest=$(find "${BACKUP_DIR:-/var/backups/exchange}" -maxdepth 1 -name '[0-9]*.db' | sort | tail -n 1)
+newest=$(find "${BACKUP_DIR:-/var/backups/exchange}" -maxdepth 1 -name '[0-9]*.db' ! -name '*.journal.db' | sort | tail -n 1)
 if [ -z "$newest" ]; then
   echo "exchange: no backup found" >&2
   exit 1
