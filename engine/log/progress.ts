@@ -74,6 +74,11 @@ export class LogProgress {
     Atomics.store(this.cells, WANTED, BigInt(batch));
   }
 
+  /** The last batch that a reader waits, or waited, for. */
+  get wantedBatch(): number {
+    return Number(Atomics.load(this.cells, WANTED));
+  }
+
   /** True if a reader waits for a batch that isn't projected. */
   get isWanted(): boolean {
     return Atomics.load(this.cells, WANTED) > Atomics.load(this.cells, PROJECTED + BATCH);
