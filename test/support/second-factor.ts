@@ -19,6 +19,17 @@ export function readBase32(text: string): Buffer {
   return Buffer.from(bits.match(/.{8}/g)!.map((byte) => Number.parseInt(byte, 2)));
 }
 
+/** A code shown so late in its step might reach the exchange in the next one, where the earliest is no longer valid. */
+const LATE_MS = 2_000;
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+/** Waits until the step of codes has a while to go. @returns the time, ms */
+function earlyInStep(): number {
+  const left = STEP_MS - (Date.now() % STEP_MS);
+  if (left <= LATE_MS) Atomics.wait(pause, 0, 0, left + 1);
+  return Date.now();
+}
+
 /** Shows codes of one secret, each later than the one before, as a code is valid once. */
 export class AuthenticatorApp {
   readonly secret: string;
@@ -29,7 +40,7 @@ export class AuthenticatorApp {
   }
 
   /** The earliest code that the exchange can accept: three in 30 s, then one every 30 s. @param now its clock, ms */
-  next(now = Date.now()): string {
+  next(now = earlyInStep()): string {
     this.last = Math.max(this.last + 1, Math.floor(now / STEP_MS) - 1);
     return codeAt(readBase32(this.secret), this.last);
   }
@@ -61,11 +72,7 @@ export const prove = (session: Client, proof: object = { password: PASSWORD }): 
   session.data("POST", `${FACTORS}/proof`, proof);
 
 /** Adds an authenticator app to the session's account. @param proof of the account's owner */
-export async function addApp(
-  session: Client,
-  proof: object = { password: PASSWORD },
-  now: number = Date.now(),
-): Promise<Enrolled> {
+export async function addApp(session: Client, proof: object = { password: PASSWORD }, now?: number): Promise<Enrolled> {
   await prove(session, proof);
   const { id, secret } = await session.data<EnrolmentJson>("POST", FACTORS, { kind: "totp", name: "Phone" });
   const app = new AuthenticatorApp(secret!);
