@@ -8,7 +8,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Files that take the longest start first: one that started last would run on alone. */
 const SLOW =
-  /\/test\/(accounts\/login-flood|bench\/(smoke|build)|crash\/(kill|threads|start)|cli\/(admin|backup)|wallet\/transaction-exports|trading\/(cancel-after|cancel-on-disconnect|bot)|browser\/|websocket\/)/;
+  /\/test\/(accounts\/login-flood|bench\/(smoke|build|log-replay)|crash\/(kill|threads|start)|cli\/(admin|backup)|wallet\/transaction-exports|trading\/(cancel-after|cancel-on-disconnect|bot)|browser\/|websocket\/)/;
 
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -33,6 +33,7 @@ const MORE_ROUNDS = pathsOf([
   "http/rate-limiter",
   "http/rate-limiter-floods",
   "http/rate-limiter.property",
+  "queries/order-updates",
   "trading/money.property",
   "trading/ordered-reads",
   "trading/quotes-races",

@@ -10,6 +10,7 @@ import { LogReplay, type ReplayResult } from "../../bench/replay/log/log-replay.
 import { randomFrom } from "../../bench/support/random.ts";
 import { NO_HASH } from "../../engine/log/append.ts";
 import {
+  FLAG_STARTED,
   HEADER_BYTES,
   hashOf,
   previousHash,
@@ -59,49 +60,48 @@ function differenceIn(bodies: readonly Buffer[]): Difference {
 
 describe("the same events", () => {
   for (const [name, options] of [
-    ["one engine", { engines: 1, starts: 1, commands: 1_500 }],
-    ["one engine over several starts", { engines: 1, starts: 4, commands: 1_500 }],
-    ["three engines over several starts", { engines: 3, starts: 3, commands: 1_500 }],
-    ["deep books", { engines: 2, starts: 2, commands: 1_000, isDeep: true, outcomes: [2, 3, 2, 2] }],
+    ["one engine", { engines: 1, starts: 1, commands: 1_000 }],
+    ["one engine over several starts", { engines: 1, starts: 4, commands: 1_000 }],
+    ["three engines over several starts", { engines: 3, starts: 3, commands: 1_000 }],
+    ["deep books", { engines: 2, starts: 2, commands: 800, isDeep: true, outcomes: [2, 3, 2, 2] }],
   ] as const) {
     test(name, () => {
       let fills = 0;
-      for (let round = 0; round < 2 * EFFORT; round++) {
+      for (let round = 0; round < EFFORT; round++) {
         const bodies = bodiesOf(makeLog({ seed: seed + round, ...options }));
         const result = replay(bodies);
         expect(result).toMatchObject({ batches: bodies.length, starts: options.starts, interrupted: 0 });
         fills += result.fills;
       }
-      expect(fills).toBeGreaterThan(150);
+      expect(fills).toBeGreaterThan(50 * EFFORT);
     });
   }
 
   test("rings that fill up in the middle of a command", () => {
     let cuts = 0;
-    for (let round = 0; round < 2 * EFFORT; round++) {
+    for (let round = 0; round < EFFORT; round++) {
       const result = replay(bodiesOf(makeSweeps(seed + round, () => false)));
       expect(result).toMatchObject({ interrupted: 0, starts: 1 });
       cuts += result.cuts;
     }
-    expect(cuts).toBeGreaterThan(10);
+    expect(cuts).toBeGreaterThan(5 * EFFORT);
   });
 
   test("a crash in the middle of a command", () => {
-    let interrupted = 0;
-    for (let round = 0; round < 5 * EFFORT; round++) {
+    // Not every crash cuts a command.
+    for (let round = 0, interrupted = 0; interrupted < 2 * EFFORT; round++) {
       const random = randomFrom(seed + round);
       const path = makeSweeps(seed + round, () => random() < 0.2);
       startAfterCrash(path, seed + round);
       interrupted += replay(bodiesOf(path)).interrupted;
     }
-    expect(interrupted).toBeGreaterThan(0);
   });
 });
 
 test("a log replays from any batch on, with the opening of that place", () => {
-  const bodies = bodiesOf(makeLog({ seed, engines: 2, starts: 3, commands: 1_500 }));
+  const bodies = bodiesOf(makeLog({ seed, engines: 2, starts: 3, commands: 1_000 }));
   const random = randomFrom(seed);
-  for (let round = 0; round < 8; round++) {
+  for (let round = 0; round < 4 * EFFORT; round++) {
     const [from, end] = [random(), random()].map((share) => Math.floor(share * bodies.length)).sort((a, b) => a - b);
     const tracker = new OpeningTracker();
     for (const body of bodies.slice(0, from)) tracker.follow(body);
@@ -119,7 +119,7 @@ test("a log replays from any batch on, with the opening of that place", () => {
 });
 
 describe("what was changed is found", () => {
-  const bodies = bodiesOf(makeLog({ seed, engines: 2, starts: 2, commands: 1_200 }));
+  const bodies = bodiesOf(makeLog({ seed, engines: 2, starts: 2, commands: 800 }));
   const random = randomFrom(seed);
   const upTo = (count: number): number => Math.floor(random() * count);
 
@@ -133,8 +133,13 @@ describe("what was changed is found", () => {
     });
   }
 
+  function orderAt([batch, record]: readonly [number, number]): number {
+    const { doubles } = recordsOf(bodies[batch]!, readHeader(bodies[batch]!));
+    return doubles[record * R.RECORD_DOUBLES + R.D_ORDER_ID]!;
+  }
+
   test("a flipped bit, by the hash chain at the latest", () => {
-    for (let round = 0; round < 20 * EFFORT; round++) {
+    for (let round = 0; round < 10 * EFFORT; round++) {
       const batch = 1 + upTo(bodies.length - 2);
       const changed = Buffer.from(bodies[batch]!);
       const at = upTo(changed.length);
@@ -146,10 +151,17 @@ describe("what was changed is found", () => {
 
   test("a wrong fill, in a log whose hashes were written again", () => {
     const fills = events((kind) => kind === R.EventKind.orderFilled);
-    for (let round = 0; round < 40 * EFFORT; round++) {
-      const [batch, record] = fills[upTo(fills.length)]!;
-      const changed = Buffer.from(bodies[batch]!);
+    const placed = new Map(
+      events((kind) => kind === R.EventKind.orderPlaced).map((place) => [orderAt(place), place[0]]),
+    );
+    const start = bodies.findLastIndex((body) => (readHeader(body).flags & FLAG_STARTED) !== 0);
+    const ownSlots = fills.filter((place) => place[0] < start || placed.get(orderAt(place))! >= start);
+    for (let round = 0; round < 20 * EFFORT; round++) {
       const word = upTo(R.RECORD_WORDS);
+      // A start gives restored orders new slots, which the log doesn't have: the first event with one shows it.
+      const places = word === R.W_SLOT ? ownSlots : fills;
+      const [batch, record] = places[upTo(places.length)]!;
+      const changed = Buffer.from(bodies[batch]!);
       // Word 7 has the user's own rates beside the leg; word 0 begins with the kind.
       const bit = word === R.W_REFERENCE ? upTo(5) : word === R.W_PACKED ? 8 + upTo(24) : upTo(32);
       changed[HEADER_BYTES + record * R.RECORD_BYTES + word * 4 + (bit >> 3)]! ^= 1 << (bit & 7);
@@ -176,7 +188,7 @@ describe("what was changed is found", () => {
       const [user, sequence] = sequenceAt(place);
       return sequence < last.get(user)!;
     });
-    for (let round = 0; round < 20 * EFFORT; round++) {
+    for (let round = 0; round < 10 * EFFORT; round++) {
       const [batch, record] = places[upTo(places.length)]!;
       const at = HEADER_BYTES + record * R.RECORD_BYTES;
       const body = bodies[batch]!;

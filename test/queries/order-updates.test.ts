@@ -10,6 +10,7 @@ import { prepareUpdates } from "../../server/queries/order-update-reader.ts";
 import type { UpdatesPage } from "../../server/queries/types.ts";
 import { commandsOf, modelOf, priceNear, runAll } from "../engine/book/random-commands.ts";
 import { type Fields, MemoryLog, record } from "../support/log-bodies.ts";
+import { EFFORT } from "../support/projects.ts";
 
 const { EventKind } = R;
 const { OrderStatus, Reason, Side } = C;
@@ -313,6 +314,6 @@ test("random order flow: every page shows what was sent", () => {
         expect(readAll(log, user, after, limit)).toEqual(all.slice(after));
       });
     }),
-    { numRuns: 20, endOnFailure: true },
+    { numRuns: 10 * EFFORT, endOnFailure: true },
   );
 });
