@@ -44,7 +44,7 @@ export class Passwords {
 
   /** @param onLost receives the error that killed a pool thread */
   constructor(onLost: (error: Error) => void, workerFile: URL = new URL("./password-worker.js", import.meta.url)) {
-    this.pool = new ThreadPool({ file: workerFile, threads: PASSWORD_THREADS, onLost });
+    this.pool = new ThreadPool({ file: workerFile, threads: PASSWORD_THREADS, startsWith: 0, onLost });
   }
 
   /**

@@ -1,15 +1,15 @@
 /** Compiled schemas, and their errors in words: which field, which bound. */
 import type { Static, TSchema } from "typebox";
-import { Compile } from "typebox/compile";
+import { Compile, type Validator } from "typebox/compile";
 import { type ApiError, badRequest } from "../errors.ts";
 
 /** Returns the value itself, typed. @throws ApiError 40000 that names the field */
 export type Check<T> = (value: unknown) => T;
 
-/** Compiling takes a millisecond, and routes share schemas: most have an empty query. */
+/** Routes share schemas: most have an empty query. */
 const compiled = new WeakMap<TSchema, Check<unknown>>();
 
-/** Compiles a schema once, at startup. */
+/** Compiles a schema at its first use: that takes a millisecond, and a start would wait for two hundred. */
 export function compileSchema<T extends TSchema>(schema: T): Check<Static<T>> {
   let found = compiled.get(schema);
   if (found === undefined) {
@@ -20,12 +20,13 @@ export function compileSchema<T extends TSchema>(schema: T): Check<Static<T>> {
 }
 
 function compile<T extends TSchema>(schema: T): Check<Static<T>> {
-  const validator = Compile(schema);
+  let validator: Validator<Record<never, never>, T> | null = null;
   const { properties = null, additionalProperties } = schema as {
     properties?: Record<string, { maxItems?: number }>;
     additionalProperties?: unknown;
   };
   return (value) => {
+    validator ??= Compile(schema);
     if (validator.Check(value)) return value as Static<T>;
     // Explaining the errors of each of sixty thousand items would take a second.
     for (const [name, { maxItems = Number.POSITIVE_INFINITY }] of Object.entries(properties ?? {})) {

@@ -104,6 +104,6 @@ export class LogUpkeep {
 function startThread(job: UpkeepJob): UpkeepRun {
   const file = new URL("./log-upkeep-worker.js", import.meta.url);
   // A thread that dies rejects its job, which counts as a failure.
-  const pool = new ThreadPool({ file, threads: 1, onLost: () => {} });
+  const pool = new ThreadPool({ file, threads: 1, startsWith: 1, onLost: () => {} });
   return { result: pool.run<UpkeepResult>("keepLog", job), stop: () => pool.destroy() };
 }

@@ -77,7 +77,7 @@ export class History {
   constructor(files: HistoryFiles, projected: ProjectedReads, onLost: (error: Error) => void) {
     this.projected = projected;
     const file = new URL("./history-worker.js", import.meta.url);
-    this.pool = new ThreadPool({ file, threads: THREADS, onLost, workerData: files });
+    this.pool = new ThreadPool({ file, threads: THREADS, startsWith: 1, onLost, workerData: files });
   }
 
   order(userId: number, orderId: number): Promise<OrderObject | null> {

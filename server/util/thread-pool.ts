@@ -8,6 +8,8 @@ import { overloaded } from "../errors.ts";
 interface PoolOptions {
   readonly file: URL;
   readonly threads: number;
+  /** Threads that start at once; the others start when a job would wait for one. */
+  readonly startsWith: number;
   /** Gets the error that an idle thread died of. Where no thread lives long enough for a job, the process ends. */
   readonly onLost: (error: Error) => void;
   readonly maxQueue?: number;
@@ -17,10 +19,11 @@ interface PoolOptions {
 export class ThreadPool {
   private readonly pool: Piscina;
   private lost = 0;
+  private readonly jobs = new Set<Promise<unknown>>();
 
-  constructor({ file, threads, onLost, ...options }: PoolOptions) {
-    // All threads start at once: a job would have to wait for one that first opens its files.
-    this.pool = new Piscina({ filename: file.href, minThreads: threads, maxThreads: threads, ...options });
+  constructor({ file, threads, startsWith, onLost, ...options }: PoolOptions) {
+    const bounds = { minThreads: startsWith, maxThreads: threads, idleTimeout: Infinity };
+    this.pool = new Piscina({ filename: file.href, ...bounds, ...options });
     this.pool.on("workerDestroy", () => {
       this.lost++;
     });
@@ -42,11 +45,15 @@ export class ThreadPool {
   /** @throws the job's error; ApiError 50300 where its thread died during the job */
   async run<T>(name: string, job: object): Promise<T> {
     const { lost } = this;
+    const result = this.pool.run(job, { name });
+    this.jobs.add(result);
     try {
-      return await this.pool.run(job, { name });
+      return await result;
     } catch (error) {
       if (this.lost === lost) throw error;
       throw overloaded("the thread of this request was lost: try again");
+    } finally {
+      this.jobs.delete(result);
     }
   }
 
@@ -56,7 +63,9 @@ export class ThreadPool {
   }
 
   /** Resolves when running jobs are done and the threads have ended. */
-  close(): Promise<void> {
-    return this.pool.close();
+  async close(): Promise<void> {
+    // The pool's own close fails a job whose thread still starts.
+    await Promise.allSettled(this.jobs);
+    await this.pool.close();
   }
 }
