@@ -4,7 +4,7 @@ import type { LogProgress } from "../log/progress.ts";
 import type { Projector } from "./projector.ts";
 
 /** Records of one transaction, unless a reader waits for an earlier one: about 200 ms of work. Larger ones gain nothing. */
-const MAX_RECORDS = 2 ** 18;
+export const MAX_RECORDS = 2 ** 18;
 
 /**
  * Projects what is committed and not projected yet, up to one transaction's worth. Returns the records projected.

@@ -14,7 +14,7 @@ import { Waker } from "../ring/waker.ts";
 import type { ProjectorThreadSetup, ThreadMessage } from "../thread-setup.ts";
 import { lowerPriority } from "../util/low-priority.ts";
 import { emptyWal, openDatabase, openReadOnly } from "../util/wal-database.ts";
-import { projectNext } from "./follow.ts";
+import { MAX_RECORDS, projectNext } from "./follow.ts";
 import { Projector } from "./projector.ts";
 
 /** Below what trades, above what hashes passwords. */
@@ -61,9 +61,10 @@ function run(): void {
     const isWanted = progress.isWanted;
     const records = projectNext(projector, reader, progress);
     if (isWanted) gateway.wake();
-    if (progress.projectedBatch < progress.committedBatch) continue;
-    if (isStopping) break;
-    waker.sleep(hasWork, records < BUSY_RECORDS ? PAUSE_MS : BUSY_PAUSE_MS);
+    // What was committed meanwhile belongs to the next step, unless this one didn't reach what was committed before it.
+    if (records >= MAX_RECORDS) continue;
+    if (!isStopping) waker.sleep(hasWork, records < BUSY_RECORDS ? PAUSE_MS : BUSY_PAUSE_MS);
+    else if (progress.projectedBatch === progress.committedBatch) break;
   }
   emptyWal(tables);
   tables.close();
