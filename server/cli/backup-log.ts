@@ -18,8 +18,14 @@ import { openExisting } from "../util/data-folder.ts";
 export interface CopiedLog {
   readonly file: string;
   readonly bytes: number;
+  /** The first batch in the file. */
   readonly first: number;
-  readonly last: number;
+}
+
+/** The last commit in a backup, and when it was made (ms). */
+export interface BackupEnd {
+  readonly sequence: number;
+  readonly committed_at: number;
 }
 
 /** How many archives were copied now, and how many an earlier backup had copied. */
@@ -79,8 +85,12 @@ function place(source: string, target: string): void {
   publishFile(partial, target);
 }
 
-/** Checks each batch of the copied log, and that it continues the copied tables. @throws BrokenLog, Error */
-export function checkPair(tables: string, place: LogPlace): Pick<CopiedLog, "first" | "last"> {
+/**
+ * Checks each batch of the copied log, and that it continues the copied tables.
+ * @returns no `end` for a log that is empty still
+ * @throws BrokenLog, Error
+ */
+export function checkPair(tables: string, place: LogPlace): Pick<CopiedLog, "first"> & { readonly end?: BackupEnd } {
   const log = new LogFiles(place);
   const db = openExisting(tables);
   try {
@@ -91,7 +101,7 @@ export function checkPair(tables: string, place: LogPlace): Pick<CopiedLog, "fir
     const { batch, hash, exchange } = loadProjection(db);
     if (range === null) {
       if (hash !== "") throw new BrokenLog(`the tables contain batch ${batch}, the log is empty`);
-      return { first: 0, last: 0 };
+      return { first: 0 };
     }
     const chain = new LogChain(range.first > batch ? { number: batch, hash } : null);
     // Batches between the tables and journal.db may be in an archive by now.
@@ -99,9 +109,11 @@ export function checkPair(tables: string, place: LogPlace): Pick<CopiedLog, "fir
       const { number } = chain.next(body);
       if (number === batch && chain.hash !== hash) throw new BrokenLog(`batch ${batch} of the log is not the tables'`);
     }
-    const last = chain.last?.number ?? 0;
-    if (last < batch || chain.last?.exchange !== exchange) throw new BrokenLog("the log is not the tables'");
-    return { first: range.first, last };
+    const { last } = chain;
+    if (last === null || last.number < batch || last.exchange !== exchange) {
+      throw new BrokenLog("the log is not the tables'");
+    }
+    return { first: range.first, end: { sequence: last.number, committed_at: last.at } };
   } finally {
     db.close();
     log.close();

@@ -14,7 +14,7 @@ import { verifyCopy } from "../../engine/projection/verify.ts";
 import { syncPath } from "../../engine/util/durable-file.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
 import { openExisting } from "../util/data-folder.ts";
-import { type CopiedArchives, type CopiedLog, checkPair, copyArchives } from "./backup-log.ts";
+import { type BackupEnd, type CopiedArchives, type CopiedLog, checkPair, copyArchives } from "./backup-log.ts";
 import { journalNameOf } from "./verify.ts";
 
 /** Pages copied at a time; between two slices signals are handled. */
@@ -23,14 +23,15 @@ const SLICE_PAGES = 4_096;
 const COMPANIONS = ["-wal", "-shm", "-journal"] as const;
 const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** The copy of the tables, which includes every commit up to `sequence`, made at `committed_at` (ms). */
-export interface Backup {
+/**
+ * A backup: it includes every commit up to `sequence`, made at `committed_at` (ms). The tables in `file` may end earlier, and
+ * follow the log at the first start.
+ */
+export interface Backup extends BackupEnd {
   readonly file: string;
   readonly pages: number;
   readonly bytes: number;
   readonly seconds: number;
-  readonly sequence: number;
-  readonly committed_at: number;
   /** Null for an exchange of a version without a log. */
   readonly log: (CopiedLog & CopiedArchives) | null;
 }
@@ -60,13 +61,13 @@ export async function backUp(dataDir: string, target: string, overwrite: boolean
   try {
     for (const each of [tables, journal]) checkTarget(dataDir, each.file, overwrite);
     const copied = await copyTables(tables, stop.signal);
-    const log = await copyLog(tables, journal, join(dataDir, "log"), stop.signal);
+    const { log, ...ends } = await copyLog(tables, journal, join(dataDir, "log"), stop.signal);
     // A signal that arrived while the check kept the thread busy is handled here.
     await nextTurn();
     stop.signal.throwIfAborted();
     for (const each of log === null ? [tables] : [journal, tables]) publish(each, overwrite);
     const seconds = Math.round(performance.now() - began) / 1_000;
-    return { file, ...copied, bytes: statSync(file).size, seconds, log };
+    return { file, ...copied, ...ends, bytes: statSync(file).size, seconds, log };
   } finally {
     for (const signal of STOP_SIGNALS) process.removeListener(signal, interrupt);
     for (const { partial } of [tables, journal]) {
@@ -77,9 +78,7 @@ export async function backUp(dataDir: string, target: string, overwrite: boolean
 
 const copyOf = (source: string, file: string): Copy => ({ source, file, partial: `${file}.${process.pid}.part` });
 
-type CopiedTables = Pick<Backup, "pages" | "sequence" | "committed_at">;
-
-async function copyTables(tables: Copy, stop: AbortSignal): Promise<CopiedTables> {
+async function copyTables(tables: Copy, stop: AbortSignal): Promise<BackupEnd & Pick<Backup, "pages">> {
   const { pages, found } = await copy(tables, stop, (db) => {
     return db.prepare("SELECT sequence, at FROM totals").raw().get() as [number, number];
   });
@@ -92,8 +91,13 @@ async function copyTables(tables: Copy, stop: AbortSignal): Promise<CopiedTables
 }
 
 /** After the tables: so the log has all that they have. Archives come last, since batches leave the log for them. */
-async function copyLog(tables: Copy, journal: Copy, archives: string, stop: AbortSignal): Promise<Backup["log"]> {
-  if (!existsSync(journal.source)) return null;
+async function copyLog(
+  tables: Copy,
+  journal: Copy,
+  archives: string,
+  stop: AbortSignal,
+): Promise<Partial<BackupEnd> & Pick<Backup, "log">> {
+  if (!existsSync(journal.source)) return { log: null };
   await copy(journal, stop, () => null);
   finishCopy(journal.partial, (db) => {
     const found = db.pragma("quick_check(1)", { simple: true });
@@ -101,8 +105,9 @@ async function copyLog(tables: Copy, journal: Copy, archives: string, stop: Abor
   });
   const to = join(dirname(journal.file), "log");
   const copied = copyArchives(archives, to);
-  const ends = checkPair(tables.partial, { journal: journal.partial, archives: to });
-  return { file: journal.file, bytes: statSync(journal.partial).size, ...ends, ...copied };
+  const { first, end } = checkPair(tables.partial, { journal: journal.partial, archives: to });
+  const log = { file: journal.file, bytes: statSync(journal.partial).size, first, ...copied };
+  return { ...end, log };
 }
 
 /** Gives a complete copy its name. */
