@@ -1,6 +1,6 @@
 /**
  * The orders of the journal bench, generated batch by batch: of ten operations five place an order that rests within 50
- * BPS of the mid, one takes the best of the other side and four cancel a resting order; about 10,000 rest at a time.
+ * BPS of the mid, one takes the best of the other side and four cancel a resting order; at most 10,000 rest at a time.
  * Learns from the engine's events which orders ended, as the gateway does. Measures no time.
  */
 
@@ -81,7 +81,9 @@ export class Traffic {
       const operation = pattern[chosen]!;
       pattern[chosen] = pattern[at]!;
       pattern[at] = operation;
-      if (operation === cancel) this.cancelOrder();
+      // Fewer than one order in ten is taken whole: without this the books would grow.
+      const isFull = operation === rest && this.resting.length >= RESTING;
+      if (operation === cancel || isFull) this.cancelOrder();
       else this.placeOrder(operation === rest);
     }
   }
