@@ -1,7 +1,7 @@
 /**
  * The books of one engine as a stage: reads a batch of commands from the ring, whole chains only, executes them and
  * publishes their events. The owner decides when, and waits for room in the event ring. The stage never sleeps, never
- * responds to a client, and knows neither the journal nor its thread.
+ * responds to a client, and knows neither the log nor its thread.
  */
 
 import { createMatcher, type Matcher, type MatcherOptions } from "./book/matcher.ts";

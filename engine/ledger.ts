@@ -1,7 +1,7 @@
 /**
  * The ledger: balances, holds, positions, collateral, the house account and daily activity, in integers.
  *
- * The gateway and the journal each own one. Both apply the same committed events in the same order, and so agree on
+ * The gateway and the projector each own one. Both apply the same committed events in the same order, and so agree on
  * balances, positions and totals. Only the gateway's ledger knows holds and live activity, which derive from live orders.
  * The ledger asserts that nothing goes negative; callers check beforehand what a user may do (`available`,
  * `availableShares`). It never does I/O and never reads a clock.

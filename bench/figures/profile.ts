@@ -24,7 +24,11 @@ const TIMED_ORDERS = smoke ? 20 : 300;
 const MAKER = "maker";
 /** Threads below this share of the time are omitted. */
 const MIN_BUSY_SHARE = 0.01;
-const NAMES: Readonly<Record<string, string>> = { main: "gateway", "engine-thread": "engine and journal" };
+const NAMES: Readonly<Record<string, string>> = {
+  main: "gateway",
+  "engine-thread": "engine and log",
+  "projector-thread": "projector",
+};
 
 /** The clock that profiles count by. */
 const now = (): number => Number(process.hrtime.bigint() / 1_000n);

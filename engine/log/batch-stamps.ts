@@ -14,7 +14,7 @@ export class BatchStamps {
     this.count++;
   }
 
-  /** Writes into all stamps when they became durable, while the journal still owns the records. @param at µs */
+  /** Writes into all stamps when they became durable, while the log still owns the records. @param at µs */
   resolve(at: number): void {
     for (let i = 0; i < this.count; i++) this.rings[i]![(this.records[i]! >> 1) + R.D_DURABLE] = at;
     this.count = 0;

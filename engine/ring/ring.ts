@@ -2,7 +2,7 @@
  * Single-producer, single-consumer rings of 64-byte records on SharedArrayBuffer. How a thread waits: waker.ts.
  *
  * A ring has one producer and up to two consumers in sequence: a gating stage, which reads published records and moves
- * the limit (the journal's committed cursor), and the last consumer, which reads up to the limit and frees the records.
+ * the limit (the log's committed cursor), and the last consumer, which reads up to the limit and frees the records.
  * Cursors are int32 positions that wrap; only their differences have a meaning. They are 128 bytes apart, and each has
  * one writer. Payload is written with plain stores and handed over by one atomic store of a cursor.
  *

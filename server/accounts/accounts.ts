@@ -1,6 +1,6 @@
 /**
  * Accounts in memory: users and their credentials (sessions, personal access tokens, grants to third parties). The
- * gateway decides here and the journal records: revoking access takes effect at once, granting it once it is durable.
+ * gateway decides here and the log records: revoking access takes effect at once, granting it once it is durable.
  * Tokens are stored as their SHA-256 only. Owned by the gateway thread; does no I/O.
  */
 

@@ -48,7 +48,7 @@ export function audit(context: RequestContext, actor: string, change: Change): R
   };
 }
 
-/** The lines of a request as the journal gets them. A write that changes nothing leaves no line. @param at ms */
+/** The lines of a request as the log gets them. A write that changes nothing leaves no line. @param at ms */
 export function resolveAudits(
   lines: readonly RequestedAudit[],
   admitted: readonly AdmittedWrite[],

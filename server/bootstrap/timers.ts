@@ -76,7 +76,7 @@ function sweep({ trading, identity, operators, overdue }: TimerOptions): void {
   for (const part of [...signIn, operators.withdrawals, trading.idempotency, accounts.knownAddresses]) {
     part.forgetExpired(now);
   }
-  // A write fails only where the journal has failed, and it reports that itself.
+  // A write fails only where the log has failed, and it reports that itself.
   lastUse.write().catch(() => {});
   overdue.begin();
   operators.life.refuseOverdueProposals(now);

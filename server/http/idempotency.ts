@@ -1,6 +1,6 @@
 /**
  * Idempotency-Key: a repeated request gets the first one's response and has no effect. Owns the requests under way; done
- * ones are rows that the journal writes in the transaction of their effect. A request without effect keeps no key. Owned
+ * ones are in the batch of their effect, and rows of the tables. A request without effect keeps no key. Owned
  * by the gateway thread.
  */
 import { IDEMPOTENCY_KEY_MS } from "../../engine/limits.ts";

@@ -209,7 +209,7 @@ export class MarketLifecycle {
         if (!exchange.writer.hasReservedRoom(market.id)) return false;
         const details = { closes_at: market.closesAt };
         const entry = { at: now, action: "market.close", actor: "exchange", userId: null, write: 0, details };
-        // On a timeout the close still happens, or the journal has failed and reports that itself.
+        // On a timeout the close still happens, or the log has failed and reports that itself.
         this.execute(market, "close", { ...entry, subject: market.id, requestId: null, address: null }).catch(() => {});
       }
       schedule.pop();

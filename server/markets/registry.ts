@@ -1,6 +1,6 @@
 /**
  * Markets, events and the public data of their trading: order books per outcome, last prices, volumes. Applies committed
- * engine events only, so it is never ahead of the journal. Owned by the gateway thread.
+ * engine events only, so it is never ahead of the log. Owned by the gateway thread.
  */
 import { MARKET_STATUSES, MarketStatus } from "../../engine/constants.ts";
 import type { EventRow, MarketRow, OutcomeRow } from "../../engine/projection/load/markets.ts";

@@ -1,5 +1,5 @@
 /**
- * The gateway's reading end of the event rings: what the engines did and the journal committed. Knows no orders, and never
+ * The gateway's reading end of the event rings: what the engines did and the log committed. Knows no orders, and never
  * writes a command (command-writer.ts).
  */
 import * as R from "../../engine/ring/records.ts";

@@ -3,7 +3,7 @@
  * may enter.
  *
  * One order: 1. `OrderEntry` checks it and holds what it needs  2. `writer` puts the command into its engine's ring  3. the
- * engine matches, the journal commits  4. `turn` finds the committed events  5. `projection` applies them: 202 to the
+ * engine matches, the log commits  4. `turn` finds the committed events  5. `projection` applies them: 202 to the
  * client, ledger, book, `order.updated`  6. `users` and `markets` receive the updates.
  */
 import type { Ledger } from "../../engine/ledger.ts";

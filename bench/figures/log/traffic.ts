@@ -1,5 +1,5 @@
 /**
- * The orders of the journal bench, generated batch by batch: of ten operations five place an order that rests within 50
+ * The orders of the log bench, generated batch by batch: of ten operations five place an order that rests within 50
  * BPS of the mid, one takes the best of the other side and four cancel a resting order; at most 10,000 rest at a time.
  * Learns from the engine's events which orders ended, as the gateway does. Measures no time.
  */

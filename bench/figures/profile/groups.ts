@@ -59,14 +59,13 @@ const RULES: readonly Rule[] = [
     group: "match",
     file: /^engine\/(book\/|engine-stage|engine-thread|log\/batch-stamp)/,
   },
-  { group: "COMMIT, the wait for the disk included", file: /^engine\/log\/transaction\.ts$/, name: /^commit$/ },
-  {
-    group: "rows into SQLite",
-    file: /^engine\/(projection\/|log\/(order-rows|dirty-accounts|resting-orders|transaction)\.ts$)/,
-  },
-  { group: "rows into SQLite", file: /^engine\/log\/(journal|event-applier)\.ts$/, name: /^(flush|insert|write)/ },
-  { group: "checkpoint, beside the commits", file: /^server\/queries\/history-worker\.ts$/ },
-  { group: "journal's own state", file: /^engine\/log\// },
+  { group: "checkpoint, beside the commits", file: /^engine\/log\/checkpoint\.ts$/ },
+  { group: "append and COMMIT, the wait for the disk included", file: /^engine\/log\/append\.ts$/, name: /^commit$/ },
+  { group: "number and copy", file: /^engine\/log\// },
+  { group: "transactions of the tables", file: /^engine\/projection\/projector\.ts$/, name: /^commit$/ },
+  { group: "rows into SQLite", file: /^engine\/projection\/row-inserter\.ts$/ },
+  { group: "rows into SQLite", file: /^engine\/projection\//, name: /^(flush|insert|update|write)/ },
+  { group: "apply the log's records", file: /^engine\/projection\// },
 ];
 
 /** For functions that match no rule. */

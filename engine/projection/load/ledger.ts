@@ -1,5 +1,5 @@
 /**
- * Loads the ledger at startup: balances, positions, collateral and the journal's counters. The journal and the gateway
+ * Loads the ledger at startup: balances, positions, collateral and the tables' counters. The projector and the gateway
  * each load their own. Asserts the invariants of the sums while it reads. Never writes.
  */
 import type Database from "better-sqlite3";

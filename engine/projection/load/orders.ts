@@ -134,7 +134,7 @@ function unpackOrder(row: PackedOrderRow, builderCodes: ReadonlyMap<number, stri
 
 /**
  * Live orders by time priority: by id, except for those that an amend gave a later priority. Reads one snapshot, in a
- * transaction of this connection: the journal may write its lists at the same time.
+ * transaction of this connection: the projector may write its lists at the same time.
  */
 export function* loadLiveOrders(db: Database.Database): Generator<LiveOrderRow> {
   db.exec("BEGIN");
