@@ -18,7 +18,7 @@ const smoke = process.argv.includes("--smoke");
 const CONNECTIONS = 64;
 const WINDOW = 256;
 const SECONDS = smoke ? 1 : 6;
-const SOCKET_ORDERS = smoke ? 3_000 : 300_000;
+const SOCKET_ORDERS = smoke ? 3_000 : 200_000;
 const SAMPLE_MICROS = 250;
 const TIMED_ORDERS = smoke ? 20 : 300;
 const MAKER = "maker";
@@ -51,8 +51,9 @@ const overHttp: Load = async ({ url }, workload, folder) => {
 const overSocket: Load = async ({ url }, workload) => {
   const operations = workload.single(SOCKET_ORDERS, false);
   const socket = await SocketLoad.open(url, tokenOf(MAKER));
-  const { accepted } = await socket.send(operations, WINDOW);
+  const { accepted, refused } = await socket.send(operations, WINDOW);
   socket.close();
+  if (refused > 0) throw new Error(`${refused} orders of ${SOCKET_ORDERS} were refused`);
   return accepted;
 };
 
@@ -76,6 +77,8 @@ async function profile(load: Load): Promise<Profiled> {
   const exchange = await ExchangeProcess.start({ dataDir: folder, seed: seedOf([MAKER]), nodeOptions });
   const workload = await Workload.prepare(exchange.url, [MAKER]);
   if (!smoke) await load(exchange, workload, folder);
+  // A user's live orders are limited.
+  await workload.cancelAll([MAKER]);
   await exchange.quiet();
   const [before, from] = [exchange.threadSeconds(), now()];
   const loaded = await loadTimed(load(exchange, workload, folder), exchange, workload);

@@ -21,6 +21,8 @@ export interface LogStart {
 /** Opens journal.db, and creates it if it doesn't exist. */
 export function openJournal(path: string, durability: Durability): Database.Database {
   const db = openDatabase(path, durability);
+  // A batch is written once, and only its end is read again.
+  db.pragma("cache_size = -8192");
   db.exec(SCHEMA);
   return db;
 }

@@ -61,7 +61,7 @@ const RULES: readonly Rule[] = [
   },
   { group: "checkpoint, beside the commits", file: /^engine\/log\/checkpoint\.ts$/ },
   { group: "append and COMMIT, the wait for the disk included", file: /^engine\/log\/append\.ts$/, name: /^commit$/ },
-  { group: "number and copy", file: /^engine\/log\// },
+  { group: "number, copy or read batches", file: /^engine\/log\// },
   { group: "transactions of the tables", file: /^engine\/projection\/projector\.ts$/, name: /^commit$/ },
   { group: "rows into SQLite", file: /^engine\/projection\/row-inserter\.ts$/ },
   { group: "rows into SQLite", file: /^engine\/projection\//, name: /^(flush|insert|update|write)/ },
