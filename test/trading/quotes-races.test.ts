@@ -78,9 +78,9 @@ describe("concurrent with others", () => {
     let replacing = true;
     const random = Random.printed("takers while quotes are replaced");
 
-    async function take(taker: Client): Promise<number> {
-      let count = 0;
-      for (; replacing; count++) {
+    let taken = 0;
+    async function take(taker: Client): Promise<void> {
+      for (; replacing; taken++) {
         const side = random.pick([BUY, SELL]);
         const body = terms(market, random.integer(0, 1), side, side === BUY ? 8_000 : 2_000, 1, {
           time_in_force: "ioc",
@@ -90,7 +90,6 @@ describe("concurrent with others", () => {
         expect(order).toMatchObject({ status: "filled" });
         expect(order.trades).toHaveLength(1);
       }
-      return count;
     }
     const levelsOf = (set: readonly QuoteSpec[], outcome: number, side: number, wall: number): number[] => {
       const prices = set.filter(([o, s]) => o === outcome && s === side).map(([, , price]) => price);
@@ -110,11 +109,16 @@ describe("concurrent with others", () => {
       return seen;
     }
 
-    const others = Promise.all([...takers.map(take), look()]);
-    for (let round = 1; round <= ROUNDS; round++) await quote(user, market, SETS[round % 2]!);
+    let failed = false;
+    const others = Promise.all([look(), ...takers.map(take)]);
+    others.catch(() => {
+      failed = true;
+    });
+    for (let round = 1; (round <= ROUNDS || taken <= 50) && !failed; round++) {
+      await quote(user, market, SETS[round % 2]!);
+    }
     replacing = false;
-    const [first, second, seen] = (await others) as [number, number, Set<string>];
-    expect(first + second).toBeGreaterThan(50);
+    const [seen] = await others;
     expect([...seen].toSorted()).toEqual(shapes.toSorted());
     for (const { id } of walls) expect(await far.order(id)).toMatchObject({ status: "open", remaining: 100 });
     const all = await user.all<OrderJson>("/orders?status=all");
