@@ -340,7 +340,8 @@ test("backups share the archives of their folder, as further names of the same f
   const last = bodiesIn(folder).length;
   const archives = new ArchiveList(join(folder, "log")).read();
   const first = await run("first.db");
-  expect(first.log).toMatchObject({ first: archives[1]!.last + 1, last, archives_copied: 2, archives_kept: 0 });
+  const log = { first: archives[1]!.last + 1, archives_copied: 2, archives_kept: 0 };
+  expect(first).toMatchObject({ sequence: last, log });
   expect((await run("second.db")).log).toMatchObject({ archives_copied: 0, archives_kept: 2 });
   const names = ["first.db", "first.journal.db", "log", "second.db", "second.journal.db"];
   expect(readdirSync(to).sort()).toEqual(names);
@@ -348,8 +349,8 @@ test("backups share the archives of their folder, as further names of the same f
   for (const { day } of archives) {
     expect(statSync(archivePath(join(to, "log"), day)).ino).toBe(statSync(archivePath(join(folder, "log"), day)).ino);
   }
-  const { code, log } = findingsOf(await admin(folder, "verify", join(to, "first.db")));
-  expect([code, log[1]]).toEqual([0, expect.stringMatching(`tables as of batch ${last}$`)]);
+  const { code, log: findings } = findingsOf(await admin(folder, "verify", join(to, "first.db")));
+  expect([code, findings[1]]).toEqual([0, expect.stringMatching(`tables as of batch ${last}$`)]);
   // Restored, it is the same exchange.
   const restored = temporaryFolder();
   copyFileSync(join(to, "first.db"), join(restored, "exchange.db"));
