@@ -2,6 +2,7 @@
 import type Database from "better-sqlite3";
 import { Ledger } from "../ledger.ts";
 import { MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../limits.ts";
+import type { LogReader } from "../log/log-reader.ts";
 import { Builders } from "./builders.ts";
 import { Candles } from "./candles.ts";
 import { Counters } from "./counters.ts";
@@ -37,7 +38,7 @@ export interface ProjectorParts {
   readonly keys: IdempotencyKeys;
 }
 
-export function createProjectorParts(db: Database.Database, sizes: ProjectorSizes): ProjectorParts {
+export function createProjectorParts(db: Database.Database, log: LogReader, sizes: ProjectorSizes): ProjectorParts {
   const { capacity = MAX_LIVE_ORDERS, largestId = MAX_OUTCOME_ID } = sizes;
   const ledger = new Ledger();
   const state = loadLedger(db, ledger);
@@ -51,7 +52,7 @@ export function createProjectorParts(db: Database.Database, sizes: ProjectorSize
     dirtyOrders: new DirtyOrders(capacity),
     dirtyAccounts: new DirtyAccounts(db, ledger, markets),
     links: new RowLinks(db),
-    updates: new UpdateIndex(db),
+    updates: new UpdateIndex(db, log),
     resting: new RestingOrders(db, state.ordersListed),
     candles: new Candles(db),
     builders: new Builders(db),

@@ -8,6 +8,7 @@
 import { openSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { checkpoint } from "../log/checkpoint.ts";
+import { archivesBeside, LogFiles } from "../log/log-files.ts";
 import { JournalReader } from "../log/log-reader.ts";
 import { LogProgress } from "../log/progress.ts";
 import { Waker } from "../ring/waker.ts";
@@ -44,9 +45,10 @@ function run(): void {
   const journalFile = openSync(setup.journalPath, "r");
   const journal = openReadOnly(setup.journalPath);
   const reader = new JournalReader(journal);
+  const files = new LogFiles({ journal: setup.journalPath, archives: archivesBeside(setup.journalPath) });
   const tables = openDatabase(setup.tablesPath, setup.durability);
   tables.pragma(`wal_autocheckpoint = ${WAL_PAGES}`);
-  const projector = new Projector(tables);
+  const projector = new Projector(tables, files);
   progress.project(projector.position);
   report({ kind: "ready" });
 
@@ -68,6 +70,7 @@ function run(): void {
   }
   emptyWal(tables);
   tables.close();
+  files.close();
   journal.close();
 }
 

@@ -1,7 +1,7 @@
 /**
  * Projects the log into the tables of exchange.db: applies batches in their order, and writes each changed row once per
  * transaction. The only writer of exchange.db. What the tables contain depends on the log alone: not on how batches share
- * transactions, and on no clock. Never reads journal.db: the caller passes the bodies.
+ * transactions, and on no clock. The caller passes the bodies; only a log that forgets its oldest part is read again.
  *
  * One batch: 1. its account writes  2. its events, into the ledger and the sets of dirty rows.
  * One transaction: batches, then 3. dirty rows, each once  4. totals and position  5. COMMIT.
@@ -18,6 +18,7 @@ import {
   TextReader,
 } from "../log/batch-format.ts";
 import { BrokenLog } from "../log/broken-log.ts";
+import type { LogReader } from "../log/log-reader.ts";
 import type { Position } from "../log/progress.ts";
 import { assert } from "../util/assert.ts";
 import { EventApplier } from "./event-applier.ts";
@@ -47,9 +48,10 @@ export class Projector {
   private isOpen = false;
   private readonly statements: ReturnType<typeof prepareStatements>;
 
-  constructor(db: Database.Database, options: ProjectorOptions = {}) {
+  /** @param log the log of these tables */
+  constructor(db: Database.Database, log: LogReader, options: ProjectorOptions = {}) {
     this.checksHashes = options.checksHashes ?? false;
-    this.parts = createProjectorParts(db, options);
+    this.parts = createProjectorParts(db, log, options);
     this.events = new EventApplier(this.parts);
     this.orderRows = new OrderRows(this.parts);
     this.requests = new RequestApplier(this.parts, () => this.flushRows());

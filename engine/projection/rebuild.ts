@@ -21,14 +21,14 @@ export class CheckedLog {
   readonly first: number;
   readonly last: number;
   readonly exchange: number;
-  private readonly log: LogFiles;
+  readonly files: LogFiles;
 
   /** @throws BrokenLog if the log is empty */
   constructor(log: LogFiles) {
     const range = log.range();
     const [body] = range === null ? [] : log.bodies(range.first);
     if (range === null || body === undefined) throw new BrokenLog("the log is empty");
-    this.log = log;
+    this.files = log;
     this.first = range.first;
     this.last = range.last;
     this.exchange = readHeader(body).exchange;
@@ -40,7 +40,7 @@ export class CheckedLog {
    */
   read(visit: (number: number, body: Buffer, hash: () => string) => void): void {
     const chain = new LogChain();
-    for (const body of this.log.bodies(this.first)) {
+    for (const body of this.files.bodies(this.first)) {
       const { number } = chain.next(body);
       visit(number, body, () => chain.hash);
       if (number === this.last) return;
@@ -76,7 +76,7 @@ export function rebuildTables({ path, archives, log, until, pause, onProgress }:
   }
   const tables = createBaseTables(path, archives, log.exchange);
   try {
-    const projector = new Projector(tables);
+    const projector = new Projector(tables, log.files);
     let committed = projector.position.records;
     const commit = (): void => {
       projector.commit();

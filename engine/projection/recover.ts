@@ -37,7 +37,7 @@ export function recoverTables(
     throw new BrokenLog(`exchange.db contains batch ${projected.batch}, journal.db ends at ${last}: ${RESTORE}`);
   }
   checkProjected(journal, projected);
-  if (projected.batch < last) projectAll(new Projector(tables, { ...sizes, checksHashes: true }), log);
+  if (projected.batch < last) projectAll(new Projector(tables, log, { ...sizes, checksHashes: true }), log);
   const { exchange, batch, position, hash, at } = loadProjection(tables);
   return { exchange, batch, records: position, at, hash: hash === "" ? NO_HASH : Buffer.from(hash, "hex") };
 }

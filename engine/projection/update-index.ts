@@ -5,7 +5,9 @@
  */
 import type Database from "better-sqlite3";
 import { blockOf } from "../log/batch-format.ts";
+import type { LogReader } from "../log/log-reader.ts";
 import { withIndex } from "../util/typed-arrays.ts";
+import { blockOfBatch, remainingUpdates } from "./cut-block.ts";
 import { RowInserter } from "./row-inserter.ts";
 
 /** An order in the middle of its matching. */
@@ -27,13 +29,20 @@ export class UpdateIndex {
   private readonly changed = new Set<number>();
   private readonly lowerBatch: Database.Statement;
   private readonly forgetBefore: Database.Statement;
+  private readonly cutBlocks: Database.Statement;
+  private readonly cutUsers: Database.Statement;
+  private readonly forgetBlocks: Database.Statement;
+  private readonly insertRow: Database.Statement;
+  private readonly log: LogReader;
   private readonly lastBlocks: Database.Statement;
   private readonly storeUnfinished: Database.Statement;
   private readonly removeUnfinished: Database.Statement;
   private batch = 0;
   private block = 0;
 
-  constructor(db: Database.Database) {
+  /** @param log what `forget` reads */
+  constructor(db: Database.Database, log: LogReader) {
+    this.log = log;
     this.rows = new RowInserter(db, "update_index (user_id, sequence, block, batch)", ["?", "?", "?", "?"]);
     this.termRows = new RowInserter(
       db,
@@ -48,6 +57,12 @@ export class UpdateIndex {
     );
     this.removeUnfinished = db.prepare("DELETE FROM unfinished_orders WHERE order_id = ?");
     this.forgetBefore = db.prepare("DELETE FROM update_index WHERE batch < ?");
+    this.cutBlocks = db
+      .prepare("SELECT block, min(batch) FROM update_index WHERE batch < ? AND block >= ? GROUP BY block")
+      .raw();
+    this.cutUsers = db.prepare("SELECT user_id FROM update_index WHERE batch < ? AND block = ?").pluck();
+    this.forgetBlocks = db.prepare("DELETE FROM update_index WHERE user_id = ? AND block < ?");
+    this.insertRow = db.prepare("INSERT INTO update_index (user_id, sequence, block, batch) VALUES (?, ?, ?, ?)");
     this.lastBlocks = db.prepare("SELECT user_id, max(block) FROM update_index GROUP BY user_id").raw();
     this.loadBlocks();
     // Rows without a batch, from before the log, stay: order updates are read with them.
@@ -98,13 +113,33 @@ export class UpdateIndex {
     params[row + 4] = expiresAt;
   }
 
-  /** Deletes the rows of updates that need a batch before `batch`. Inside a transaction. */
+  /** Updates that need a batch before `batch` can't be read any more; all others can. Inside a transaction. */
   forget(batch: number): void {
     this.rows.flush();
+    const cut = this.cutRows(batch);
     this.forgetBefore.run(batch);
+    for (const row of cut.values()) this.insertRow.run(row);
     // The next update of a user whose row of this block is gone needs a row again.
     this.blocks.fill(0);
     this.loadBlocks();
+  }
+
+  /** By user: the new row of the block that begins before `before` and ends after it. */
+  private cutRows(before: number): Map<number, number[]> {
+    const rows = new Map<number, number[]>();
+    const first = blockOfBatch(this.log, before);
+    if (first === null) return rows;
+    for (const [block, from] of this.cutBlocks.all(before, first) as [number, number][]) {
+      const remaining = remainingUpdates(this.log, { block, from, before, end: this.batch });
+      for (const user of this.cutUsers.all(before, block) as number[]) {
+        // In a later block, an update reports fills from before `before`: it is lost, and so are the user's updates before it.
+        this.forgetBlocks.run(user, block);
+        const entry = remaining.get(user);
+        if (entry === undefined) rows.delete(user);
+        else rows.set(user, [user, entry.sequence, block, entry.batch]);
+      }
+    }
+    return rows;
   }
 
   /** Writes what changed. Inside a transaction. */

@@ -47,7 +47,7 @@ export function compareRebuild(life: Life, template: Buffer, sizes: ProjectorSiz
   const db = new (loadSqlite())(bytes);
   const { exchange } = life.database.prepare("SELECT exchange FROM projection").get() as { exchange: number };
   db.prepare("UPDATE projection SET exchange = ?").run(exchange);
-  projectAll(new Projector(db, { ...sizes, checksHashes: true }), life.journal);
+  projectAll(new Projector(db, life.journal, { ...sizes, checksHashes: true }), life.journal);
   const differing = differingTables(hashTables(db), hashTables(life.tables.db));
   db.close();
   same(differing, [], "tables that a rebuild has otherwise");

@@ -247,7 +247,7 @@ export class Life {
     });
     this.log = this.openLog(clock, store, rings, { end, state });
     this.tables.db.pragma(`wal_autocheckpoint = ${WAL_PAGES}`);
-    this.projector = new Projector(this.tables.db, { ...shape, checksHashes: true });
+    this.projector = new Projector(this.tables.db, this.bodies, { ...shape, checksHashes: true });
     this.progress.project(this.projector.position);
     this.projected = new ProjectedReads(this.progress, new Waker(), () => clock.now);
     this.exchange = new Exchange({

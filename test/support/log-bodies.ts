@@ -12,6 +12,7 @@ import {
   hashOf,
   writeHeader,
 } from "../../engine/log/batch-format.ts";
+import { BrokenLog } from "../../engine/log/broken-log.ts";
 import type { LogReader } from "../../engine/log/log-reader.ts";
 import { Numbering } from "../../engine/log/numbering.ts";
 import { UserRates } from "../../engine/log/user-rates.ts";
@@ -61,6 +62,7 @@ export class MemoryLog implements LogReader {
   private projector: Projector | null = null;
   private hash: Buffer;
   private position: number;
+  private trimmed = 0;
 
   /** @param outcomeCounts of each market @param prepare changes the tables before the first batch */
   constructor(users: number, outcomeCounts: readonly number[], prepare: (log: MemoryLog) => void = () => {}) {
@@ -78,7 +80,14 @@ export class MemoryLog implements LogReader {
     if (users > 0) this.fund(users, outcomeCounts);
   }
 
+  /** Removes the batches before this one, as the upkeep deletes their archive. */
+  trim(first: number): void {
+    this.batches.splice(0, first - 1);
+    this.trimmed = first - 1;
+  }
+
   *bodies(first: number): Generator<Buffer> {
+    if (first <= this.trimmed) throw new BrokenLog(`the log lacks batch ${first}`);
     const before = this.batches.length === 0 ? 0 : this.batches[0]!.readDoubleLE(8);
     yield* this.batches.slice(Math.max(0, first - before));
   }
@@ -111,7 +120,7 @@ export class MemoryLog implements LogReader {
     this.hash = hashOf(body);
     this.position += records.length;
     this.batches.push(body);
-    this.projector ??= new Projector(this.db, { capacity: CAPACITY, largestId: CAPACITY });
+    this.projector ??= new Projector(this.db, this, { capacity: CAPACITY, largestId: CAPACITY });
     this.projector.apply(body);
     this.projector.commit();
   }

@@ -97,7 +97,7 @@ export class WriteRig {
       requestCheckpoint: () => {},
     });
     this.bodies = new JournalReader(journal);
-    this.projector = new Projector(db, { largestId: LARGEST_ID });
+    this.projector = new Projector(db, this.bodies, { largestId: LARGEST_ID });
     onTestFinished(() => this.close());
   }
 

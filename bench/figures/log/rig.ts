@@ -11,6 +11,7 @@ import { NO_HASH } from "../../../engine/log/append.ts";
 import { BatchStamp } from "../../../engine/log/batch-stamp.ts";
 import { openJournal } from "../../../engine/log/database.ts";
 import { Log } from "../../../engine/log/log.ts";
+import { JournalReader } from "../../../engine/log/log-reader.ts";
 import { LogProgress } from "../../../engine/log/progress.ts";
 import { migrate } from "../../../engine/projection/database.ts";
 import { loadProjection } from "../../../engine/projection/load/projection.ts";
@@ -95,7 +96,8 @@ export function createRig(
   log.commit(() => [{ id: 1, at: 0, entries: USERS, rates: [], payload }]);
   runBatch(traffic.makeSetup());
   for (let count = traffic.makeResting(); count > 0; count = traffic.makeResting()) runBatch(count);
-  return { tables, journal, progress, projector: new Projector(tables, { capacity: SLOTS }), log, traffic, runBatch };
+  const projector = new Projector(tables, new JournalReader(journal), { capacity: SLOTS });
+  return { tables, journal, progress, projector, log, traffic, runBatch };
 }
 
 function accountWrites(): AccountWrite[] {

@@ -72,12 +72,12 @@ test("the tables don't depend on how batches share transactions, nor on restarts
   const log = new JournalReader(rig.journal);
   projectAll(rig.projector, log);
   const single = emptyTables(rig, "single.db");
-  let projector = new Projector(single, { capacity: SLOTS });
+  let projector = new Projector(single, log, { capacity: SLOTS });
   let count = 0;
   for (const body of log.bodies(1)) {
     projector.apply(body);
     projector.commit();
-    if (++count % 7 === 0) projector = new Projector(single, { capacity: SLOTS });
+    if (++count % 7 === 0) projector = new Projector(single, log, { capacity: SLOTS });
   }
   expect(differingTables(hashTables(single), hashTables(rig.tables))).toEqual([]);
   single.close();
@@ -89,7 +89,8 @@ test("a batch that doesn't follow is refused", () => {
   run(rig, 10, 10, 10);
   const bodies = [...new JournalReader(rig.journal).bodies(1)];
   const refuse = (body: Buffer, message: RegExp): void => {
-    const projector = new Projector(emptyTables(rig, `${Math.random()}.db`), { capacity: SLOTS, checksHashes: true });
+    const tables = emptyTables(rig, `${Math.random()}.db`);
+    const projector = new Projector(tables, new JournalReader(rig.journal), { capacity: SLOTS, checksHashes: true });
     projector.apply(bodies[0]!);
     expect(() => projector.apply(body)).toThrow(BrokenLog);
     expect(() => projector.apply(body)).toThrow(message);
