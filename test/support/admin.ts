@@ -1,9 +1,10 @@
 /** Runs the operator's command line as an operator does: the built program, as a process, on a server's data folder. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { builtScript } from "../../bench/support/root.ts";
 import { PUBLIC_URL } from "./world.ts";
 
-export const ADMIN = fileURLToPath(new URL("../../dist/admin.js", import.meta.url));
+export const ADMIN = fileURLToPath(builtScript("admin.js"));
 
 export interface AdminRun {
   /** The exit code. */

@@ -9,10 +9,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { builtScript } from "../../bench/support/root.ts";
 import type { Seed } from "../../server/bootstrap/seed.ts";
 import { atFileEnd } from "./file-end.ts";
 
-const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+const MAIN = fileURLToPath(builtScript("main.js"));
 const START_DEADLINE_MS = 30_000;
 /** The contract's limit between SIGTERM and exit. */
 const STOP_DEADLINE_MS = 10_000;
