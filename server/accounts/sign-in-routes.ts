@@ -55,7 +55,7 @@ function addressRoutes({ auth, exchange }: SignInContext): Route[] {
       method: "POST",
       path: "/auth/register",
       summary: "Create an account and mail its verification link",
-      rateClass: "mail",
+      rateClass: "sign_up",
       headers: ["user-agent"],
       body: S.Registration,
       response: S.User,

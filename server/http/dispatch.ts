@@ -43,7 +43,8 @@ export function compileRoutes(routes: readonly Route[]): CompiledRoute[] {
   return routes.map((route) => {
     const { method, path, rateClass, oauth } = route;
     const body = route.body === null ? null : compileSchema(route.body);
-    const signsIn = rateClass === "identifier" || rateClass === "mail" || rateClass === "refresh" || oauth;
+    const isNamed = rateClass === "identifier" || rateClass === "mail" || rateClass === "sign_up";
+    const signsIn = isNamed || rateClass === "refresh" || oauth;
     // Without limits, trading and reading need it only for a token that is bound to addresses.
     const needsAddress = (rateClass !== "order" && method !== "GET") || route.headers.length > 0;
     return {
@@ -55,7 +56,7 @@ export function compileRoutes(routes: readonly Route[]): CompiledRoute[] {
       body,
       maxBodyBytes: signsIn ? MAX_SIGN_IN_BODY_BYTES : MAX_BODY_BYTES,
       takesNothing: method === "POST" && !oauth && route.body !== null && accepts(route.body, {}),
-      countsBody: rateClass === "identifier" || rateClass === "mail",
+      countsBody: isNamed,
       signsIn,
       isOwn: isForOwnPages(route),
       needsAddress,

@@ -20,7 +20,7 @@ export interface RateLimits {
   readonly orderAddress: number;
   readonly authIdentifier: number;
   readonly refreshAddress: number;
-  /** Registrations of third-party clients. */
+  /** Registrations: of accounts, and of third-party clients. */
   readonly registrationAddress: number;
 }
 
@@ -51,9 +51,14 @@ export interface RateBucketState extends RateState {
  * Which limits count a call: "default" by user, else by address; "order" by both where there is a user; "identifier" by
  * address and by the named account, except that an address known to the account has a bucket of its own, so that
  * strangers' attempts don't lock the owner out; "mail" by address and by the named account, since the mail goes to others;
- * "refresh" and "registration" by address. The last four ignore the token.
+ * "sign_up" like "mail", with the tighter limit of registrations; "refresh" and "registration" by address. The last five
+ * ignore the token.
  */
-export type RateClass = "default" | "order" | "none" | "identifier" | "mail" | "refresh" | "registration";
+export type RateClass = "default" | "order" | "none" | "identifier" | "mail" | "sign_up" | "refresh" | "registration";
+/** The classes that count by the account that the request names. */
+type NamedClass = "identifier" | "mail" | "sign_up";
+const isNamedClass = (rateClass: RateClass): rateClass is NamedClass =>
+  rateClass === "identifier" || rateClass === "mail" || rateClass === "sign_up";
 type RateScope = "user" | "address" | "identifier" | "known_address";
 
 /** 42900, with the content of the headers. */
@@ -293,7 +298,7 @@ export class RateLimiter {
    * Counts one request on a route template such as `DELETE /orders/:id`, or nothing where it rejects the request.
    * @param userId null for a request without a valid token
    * @param now milliseconds
-   * @param identifier of the classes "identifier" and "mail": the account that the request names, in normal form (an email in
+   * @param identifier of the classes "identifier", "mail" and "sign_up": the account that the request names, in normal form (an email in
    *   lower case), bounded by the caller; empty where it names none
    * @param factor multiplies the user's own limits; limits of addresses and identifiers are the same for all
    * @param isKnown of the class "identifier": the named account lately signed in from the address
@@ -315,8 +320,8 @@ export class RateLimiter {
     const buckets = this.bucketsOf(route);
     if (rateClass === "order" && userId !== null)
       return this.consumeOrder(buckets, userId, factor, address, route, time);
-    const isNamed = (rateClass === "mail" || rateClass === "identifier") && identifier !== "";
-    if (isNamed) return this.consumeNamed(buckets, identifier, isKnown, address, route, time);
+    if (isNamedClass(rateClass) && identifier !== "")
+      return this.consumeNamed(buckets, rateClass, identifier, isKnown, address, route, time);
     const bucket = this.onlyBucket(buckets, rateClass, userId, factor, address);
     if (bucket.free(time) === 0) throw refusal(bucket, route, time);
     bucket.add(time);
@@ -346,19 +351,15 @@ export class RateLimiter {
       bucket.limit = limit;
       return { scope, ...bucket.state(time) };
     };
-    const ofAll = (): RateBucketState => show("address", limits.address, buckets?.addresses.get(address));
-    if (rateClass === "identifier" || rateClass === "mail") {
+    const ofAll = (): RateBucketState => show("address", this.addressLimit(rateClass), buckets?.addresses.get(address));
+    if (isNamedClass(rateClass)) {
       if (identifier === "") return [ofAll()];
       const named = show("identifier", limits.authIdentifier, buckets?.identifiers.get(identifier));
       if (!isKnown) return [named, ofAll()];
       const pair = buckets?.known.get(pairOf(identifier, address));
       return [named, show("known_address", limits.authIdentifier, pair), ofAll()];
     }
-    if (rateClass === "refresh") return [show("address", limits.refreshAddress, buckets?.addresses.get(address))];
-    if (rateClass === "registration") {
-      return [show("address", limits.registrationAddress, buckets?.addresses.get(address))];
-    }
-    if (userId === null) return [ofAll()];
+    if (rateClass === "refresh" || rateClass === "registration" || userId === null) return [ofAll()];
     const user = buckets?.users.get(userId);
     if (rateClass === "default") return [show("user", limits.user * factor, user)];
     const ofAddress = show("address", limits.orderAddress, buckets?.userAddresses.get(address));
@@ -373,13 +374,15 @@ export class RateLimiter {
     factor: number,
     address: string,
   ): Bucket {
+    const isUsers = rateClass === "default" || rateClass === "order";
+    if (isUsers && userId !== null) return this.users.use(buckets.users, userId, this.limits.user * factor);
+    return this.addresses.use(buckets.addresses, address, this.addressLimit(rateClass));
+  }
+
+  private addressLimit(rateClass: RateClass): number {
     const { limits } = this;
-    if (rateClass === "refresh") return this.addresses.use(buckets.addresses, address, limits.refreshAddress);
-    if (rateClass === "registration") return this.addresses.use(buckets.addresses, address, limits.registrationAddress);
-    if (rateClass === "identifier" || rateClass === "mail" || userId === null) {
-      return this.addresses.use(buckets.addresses, address, limits.address);
-    }
-    return this.users.use(buckets.users, userId, limits.user * factor);
+    if (rateClass === "refresh") return limits.refreshAddress;
+    return rateClass === "registration" || rateClass === "sign_up" ? limits.registrationAddress : limits.address;
   }
 
   /** Throws as `consume` would for a request without a valid token from a full address; counts nothing. */
@@ -392,13 +395,15 @@ export class RateLimiter {
 
   private consumeNamed(
     buckets: RouteBuckets,
+    rateClass: NamedClass,
     identifier: string,
     isKnown: boolean,
     address: string,
     route: string,
     time: number,
   ): RateState {
-    const { limits } = this;
+    const { authIdentifier } = this.limits;
+    const addressLimit = this.addressLimit(rateClass);
     const [all, store, key] = isKnown
       ? [this.known, buckets.known, pairOf(identifier, address)]
       : [this.identifiers, buckets.identifiers, identifier];
@@ -406,8 +411,8 @@ export class RateLimiter {
     const found = [buckets.addresses.get(address), store.get(key)];
     const full = found.filter((bucket) => bucket?.free(time) === 0) as Bucket[];
     if (full.length > 0) {
-      if (found[0] !== undefined) this.addresses.use(buckets.addresses, address, limits.address);
-      if (found[1] !== undefined) all.use(store, key, limits.authIdentifier);
+      if (found[0] !== undefined) this.addresses.use(buckets.addresses, address, addressLimit);
+      if (found[1] !== undefined) all.use(store, key, authIdentifier);
       throw refusal(
         full.reduce((one, other) => (one.waitMs(time) < other.waitMs(time) ? other : one)),
         route,
@@ -415,8 +420,8 @@ export class RateLimiter {
       );
     }
     // From here it must succeed.
-    const ofAddress = this.addresses.use(buckets.addresses, address, limits.address);
-    const named = all.use(store, key, limits.authIdentifier);
+    const ofAddress = this.addresses.use(buckets.addresses, address, addressLimit);
+    const named = all.use(store, key, authIdentifier);
     const isAddressTighter = ofAddress.free(time) < named.free(time);
     ofAddress.add(time);
     named.add(time);

@@ -138,6 +138,7 @@ const RATE_TEXTS: Readonly<Record<RateClass, string>> = {
     `Rate limit: ${authIdentifier} per minute and email address, and as many from each IP address from which its account ` +
     `signed in during the last 30 days; ${address} per minute and IP address.`,
   mail: `Rate limit: ${authIdentifier} per minute and email address, ${address} per minute and IP address.`,
+  sign_up: `Rate limit: ${authIdentifier} per minute and email address, ${registrationAddress} per minute and IP address.`,
   refresh: `Rate limit: ${refreshAddress} per minute and IP address.`,
   registration: `Rate limit: ${registrationAddress} per minute and IP address.`,
   none: "",

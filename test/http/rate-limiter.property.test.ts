@@ -45,7 +45,7 @@ const LIMITS: RateLimits = {
   orderAddress: 4,
   authIdentifier: 4,
   refreshAddress: 7,
-  registrationAddress: 20,
+  registrationAddress: 2,
 };
 
 /** A wait, and then `count` equal requests at once. */
@@ -62,7 +62,7 @@ const step = fc.record({
       [CANCEL, "order"],
       [TIME, "default"],
       [LOGIN, "identifier"],
-      [REGISTER, "identifier"],
+      [REGISTER, "sign_up"],
       [REFRESH, "refresh"],
       ["GET /livez", "none"],
     ] as const),
@@ -81,14 +81,16 @@ const repeated = (first: Step): Step[] =>
 function countedBy({ kind: [, rateClass], userId, address, identifier, isKnown }: Step): [string, number][] {
   if (rateClass === "none") return [];
   if (rateClass === "refresh") return [[`refresh ${address}`, LIMITS.refreshAddress]];
-  if (rateClass === "identifier" && identifier !== "") {
+  const ofAddress: [string, number] = [
+    `address ${address}`,
+    rateClass === "sign_up" ? LIMITS.registrationAddress : LIMITS.address,
+  ];
+  const isNamed = rateClass === "identifier" || rateClass === "sign_up";
+  if (isNamed && identifier !== "") {
     const name = isKnown ? `${identifier} at ${address}` : `identifier ${identifier}`;
-    return [
-      [name, LIMITS.authIdentifier],
-      [`address ${address}`, LIMITS.address],
-    ];
+    return [[name, LIMITS.authIdentifier], ofAddress];
   }
-  if (rateClass === "identifier" || userId === null) return [[`address ${address}`, LIMITS.address]];
+  if (isNamed || userId === null) return [ofAddress];
   if (rateClass === "default") return [[`user ${userId}`, LIMITS.user]];
   return [
     [`user ${userId}`, LIMITS.orderUser],

@@ -125,7 +125,7 @@ test("a body without an e-mail counts by address, a hundred a minute", async () 
   expectLimited(await caller.request("POST", "/auth/login", { email, password: WRONG }), 100);
   expectAnswer(await login(caller, email, WRONG), 401, 10, 9);
   expectAnswer(await caller.elsewhere("POST", "/auth/login", {}), 400, 100, 99);
-  expectAnswer(await caller.request("POST", "/auth/register", {}), 400, 100, 99);
+  expectAnswer(await caller.request("POST", "/auth/register", {}), 400, 20, 19);
 });
 
 test("a body that is too large counts by address too", async () => {
@@ -152,6 +152,14 @@ test("registrations count by e-mail in their own bucket: 201, 409 and 400 alike"
   expectAnswer(await login(caller, email, PASSWORD), 200, 10, 9);
   expectAnswer(await caller.elsewhere("POST", "/auth/forgot-password", { email }), 202, 10, 9);
   expectAnswer(await caller.elsewhere("POST", "/auth/resend-verification", { email }), 202, 10, 9);
+});
+
+test("an address registers 20 accounts a minute, whatever their e-mails", async () => {
+  const caller = anyone();
+  const register = (i: number): Promise<Answer> =>
+    caller.request("POST", "/auth/register", { email: `many${i}@example.com`, password: "short" });
+  for (let i = 0; i < 20; i++) expect((await register(i)).status).toBe(400);
+  expectLimited(await register(20), 20);
 });
 
 test("password resets and verification links count by e-mail, known or not, each in its own bucket", async () => {
@@ -403,7 +411,7 @@ test("GET /me/limits shows the rest: by the caller's own e-mail, and by address 
   expect(of("POST /auth/login/second-factor")).toEqual([["POST /auth/login/second-factor", "address", 100, 100]]);
   expect(of("POST /auth/register")).toEqual([
     ["POST /auth/register", "identifier", 10, 9],
-    ["POST /auth/register", "address", 100, 100],
+    ["POST /auth/register", "address", 20, 20],
   ]);
   expect(of("POST /auth/forgot-password")).toEqual([
     ["POST /auth/forgot-password", "identifier", 10, 10],

@@ -291,6 +291,12 @@ test("/me/limits shows every limited route with its scopes, and takes from its o
       const isNamed = "email" in ((body as TObject | null)?.properties ?? {});
       return [...(isNamed ? [[route, "identifier", 10, 10]] : []), [route, "address", 100, 100]];
     }
+    if (rateClass === "sign_up") {
+      return [
+        [route, "identifier", 10, 10],
+        [route, "address", 20, 20],
+      ];
+    }
     if (rateClass === "refresh" || rateClass === "registration") return [[route, "address", 20, 20]];
     // These take a client's credentials instead of a user's token.
     if (oauth) return [[route, "address", 100, 100]];
