@@ -39,6 +39,15 @@ interface PendingRequest {
   isResultUnknown: boolean;
 }
 
+/** One user's requests under way. */
+interface UserRequests {
+  /** Waiting for the lookup, or running. */
+  open: number;
+  /** Running, and those that ran since this entry exists. */
+  running: number;
+  started: number;
+}
+
 /** Looks up the requests that are done. */
 interface KeyHistory {
   /** @param since ms: older requests don't count */
@@ -48,6 +57,8 @@ interface KeyHistory {
 export class Idempotency {
   private readonly history: KeyHistory;
   private readonly pending = new Map<string, PendingRequest>();
+  /** By user. */
+  private readonly users = new Map<number, UserRequests>();
 
   constructor(history: KeyHistory) {
     this.history = history;
@@ -88,19 +99,43 @@ export class Idempotency {
   private async runOnce(
     lookup: Promise<KeyLookup>,
     kept: Pick<KeptRequest, "userId" | "key" | "request">,
-    { act, repeat }: KeyedActions,
+    actions: KeyedActions,
   ): Promise<string> {
+    const user = this.users.get(kept.userId) ?? { open: 0, running: 0, started: 0 };
+    this.users.set(kept.userId, user);
+    user.open++;
+    try {
+      return await this.runAfterLookup(lookup, kept, actions, user);
+    } finally {
+      if (--user.open === 0) this.users.delete(kept.userId);
+    }
+  }
+
+  private async runAfterLookup(
+    lookup: Promise<KeyLookup>,
+    kept: Pick<KeptRequest, "userId" | "key" | "request">,
+    { act, repeat }: KeyedActions,
+    user: UserRequests,
+  ): Promise<string> {
+    // The lookup may not count what runs now, and what starts until it responds.
+    const before = user.running - user.started;
     const { found, count, oldest } = await lookup;
     if (found !== null) {
       checkSame(found, kept.request);
       return repeat(found);
     }
     const at = Date.now();
-    if (count >= MAX_IDEMPOTENCY_KEYS_PER_USER) {
+    if (count + before + user.started >= MAX_IDEMPOTENCY_KEYS_PER_USER) {
       const text = `at most ${MAX_IDEMPOTENCY_KEYS_PER_USER} Idempotency-Keys in 24 hours`;
       throw new ApiError(ErrorKind.limitExceeded, text, Math.ceil(((oldest ?? at) + IDEMPOTENCY_KEY_MS - at) / 1_000));
     }
-    return act({ ...kept, at });
+    user.running++;
+    user.started++;
+    try {
+      return await act({ ...kept, at });
+    } finally {
+      user.running--;
+    }
   }
 
   /** Forgets requests that timed out and weren't repeated. */

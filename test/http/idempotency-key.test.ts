@@ -39,6 +39,7 @@ beforeAll(async () => {
     killed: { password: PASSWORD, deposit: DEPOSIT },
     aging: {},
     full: {},
+    spender: {},
   };
   world = await World.start({ users: 0, named, markets: [2, 3], env: { PUBLIC_URL } });
   market = world.market();
@@ -257,7 +258,7 @@ describe("keys of the last 24 hours", () => {
        (SELECT max(id) FROM entries WHERE type = 'split' AND user_id = ${idOf(name)}), 0, ${at} FROM n`;
 
   beforeAll(async () => {
-    for (const name of ["aging", "full"]) first.set(name, await split(world.client(name), "a", market, 1));
+    for (const name of ["aging", "full", "spender"]) first.set(name, await split(world.client(name), "a", market, 1));
     await split(world.client("aging"), "b", market, 1);
     await split(world.client("other"), "first", market, 1);
     await world.server.stop();
@@ -265,6 +266,7 @@ describe("keys of the last 24 hours", () => {
       const users = `${idOf("aging")}, ${idOf("full")}`;
       db.exec(`UPDATE idempotency_keys SET created_at = created_at - ${AGE} WHERE user_id IN (${users})`);
       db.exec(manyKeys("full", MAX_IDEMPOTENCY_KEYS_PER_USER - 1, Date.now() - 3_600_000));
+      db.exec(manyKeys("spender", MAX_IDEMPOTENCY_KEYS_PER_USER - 4, Date.now() - 3_600_000));
       db.exec(manyKeys("other", 3 * MAX_KEYS_PRUNED, Date.now() - OLD));
     });
     world.server = await world.server.restart();
@@ -293,6 +295,12 @@ describe("keys of the last 24 hours", () => {
     expect((await split(full, "a", market, 1)).data).toEqual(first.get("full")!.data);
     const body = { market_id: market.id, quantity: 1 };
     expect((await full.request("POST", "/wallet/split", { body })).code).toBe(0);
+    // Requests in flight count too: three have room.
+    const nearly = world.client("spender");
+    const codes = await Promise.all(
+      [1, 2, 3, 4, 5, 6].map(async (n) => (await split(nearly, `n${n}`, market, 1)).code),
+    );
+    expect(codes.sort()).toEqual([0, 0, 0, 42900, 42900, 42900]);
     // Another user has room.
     const before = count();
     expect((await split(world.client("other"), "c", market, 1)).code).toBe(0);
