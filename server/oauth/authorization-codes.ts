@@ -11,7 +11,7 @@ import { hashToken } from "../accounts/token-hash.ts";
 import type { Credential, Grant, OAuthClient, User } from "../accounts/types.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import { BoundedMap } from "../util/bounded-map.ts";
-import { AUTHORIZATION_CODE_MS, MAX_AUTHORIZATION_CODES } from "./limits.ts";
+import { AUTHORIZATION_CODE_MS, MAX_AUTHORIZATION_CODES, MAX_AUTHORIZATION_CODES_PER_USER } from "./limits.ts";
 
 const CODE_BYTES = 32;
 /** How long after its expiry a code is remembered, to detect a second use. */
@@ -50,9 +50,16 @@ export class AuthorizationCodes {
 
   /** Returns the text of a new code. */
   issue(consent: Consent, now: number): string {
+    this.makeRoom(consent.user);
     const text = randomBytes(CODE_BYTES).toString("base64url");
     this.codes.set(hashToken(text), { ...consent, expiresAt: now + AUTHORIZATION_CODE_MS, uses: 0, session: null });
     return text;
+  }
+
+  /** Drops the user's oldest code where there are too many: codes of others stay. */
+  private makeRoom(user: User): void {
+    const own = [...this.codes].filter(([, code]) => code.user === user);
+    if (own.length >= MAX_AUTHORIZATION_CODES_PER_USER) this.codes.delete(own[0]![0]);
   }
 
   /** The code; null for a wrong one and for a used one, whose session then ends. The caller checks its expiry. */

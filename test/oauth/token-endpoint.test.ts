@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MAX_AUTHORIZATION_CODES_PER_USER } from "../../server/oauth/limits.ts";
 import { type Answer, API_BASE, type Client } from "../support/client.ts";
 import { PASSWORD, resetToken, type SignedIn } from "../support/identity.ts";
 import { Socket } from "../support/socket.ts";
@@ -36,6 +37,15 @@ beforeAll(async () => {
 afterAll(() => stage.stop());
 
 describe("token endpoint: codes", () => {
+  test("a user's new codes replace the user's oldest ones, and no one else's", async () => {
+    const party = await stage.register(true);
+    const others = await party.consent(bob.client);
+    const codes: Awaited<ReturnType<typeof party.consent>>[] = [];
+    for (let i = 0; i <= MAX_AUTHORIZATION_CODES_PER_USER; i++) codes.push(await party.consent(alice.client));
+    expectOAuthError(await party.exchange(codes[0]!), "invalid_grant");
+    for (const code of [codes[1]!, codes.at(-1)!, others]) expect((await party.exchange(code)).status).toBe(200);
+  });
+
   test("the tokens follow the standards, and the server stores neither", async () => {
     const party = await stage.register(true);
     const { status, data, headers } = await party.exchange(await party.consent(alice.client, `${READ} ${WRITE}`));
