@@ -51,7 +51,7 @@ function oauthErrorBody({ kind, message }: ApiError): string {
 // ---------------------------------------------------------------- request ids
 
 /** A request id that a client may choose: visible ASCII, safe to echo and to log. */
-const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 const bootId = randomBytes(6).toString("hex");
 let requestCount = 0;
 

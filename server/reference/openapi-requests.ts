@@ -68,8 +68,10 @@ export const PARAMETERS: JsonObject = {
   RequestId: {
     name: "X-Request-Id",
     in: "header",
-    description: "Appears in the response and in the exchange's log; visible ASCII. Generated if missing.",
-    schema: { type: "string", maxLength: 128 },
+    description:
+      "Appears in the response and in the exchange's log. Generated if missing, or if it isn't 1 to 64 letters, digits, `.`, " +
+      "`_` and `-`.",
+    schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,64}$" },
   },
   BuilderCode: {
     name: "X-Builder-Code",

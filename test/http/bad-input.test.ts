@@ -447,17 +447,17 @@ describe("bodies", () => {
 
 describe("request ids", () => {
   test("a valid one is echoed, any other is replaced", async () => {
-    for (const id of ["a", "x".repeat(128), "!~#"]) {
+    for (const id of ["a", "x".repeat(64), "Az09._-"]) {
       const { headers } = await user.send("GET", "/api/v1/time", { "X-Request-Id": id }, null);
       expect(headers["x-request-id"]).toBe(id);
     }
     const made = new Set<unknown>();
-    for (const id of ["", "x".repeat(129), "a b", "a\tb", "\u00fc"]) {
+    for (const id of ["", "x".repeat(65), "a b", "a\tb", "\u00fc", "!~#", "<b>", "a;b"]) {
       const { headers } = await user.send("GET", "/api/v1/time", { "X-Request-Id": id }, null);
-      expect(headers["x-request-id"]).toMatch(/^[\x21-\x7e]{1,128}$/);
+      expect(headers["x-request-id"]).toMatch(/^[A-Za-z0-9._-]{1,64}$/);
       made.add(headers["x-request-id"]);
     }
-    expect(made.size).toBe(5);
+    expect(made.size).toBe(8);
   });
 });
 
