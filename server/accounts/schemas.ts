@@ -14,10 +14,15 @@ export const Scopes = Type.Array(names(SCOPES), {
   description: "what the token permits",
 });
 
+/** True if registration takes the address. */
+export const isEmail = (text: string): boolean => text.length <= MAX_EMAIL_LENGTH && EMAIL.test(text);
+
 /** ASCII, so that case folding is unambiguous; a single mailbox, as mail programs parse it. */
+const EMAIL_PATTERN =
+  "^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*$";
+const EMAIL = new RegExp(EMAIL_PATTERN);
 export const Email = Type.String({
-  pattern:
-    "^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*$",
+  pattern: EMAIL_PATTERN,
   maxLength: MAX_EMAIL_LENGTH,
   description: "email address; case-insensitive",
 });

@@ -19,6 +19,7 @@ import { passwordChangedMail, passwordResetMail, verificationMail } from "./mail
 import type { Notifier } from "./notifier.ts";
 import { clientRemoval } from "./oauth-client-removal.ts";
 import type { Passwords } from "./passwords.ts";
+import { isEmail } from "./schemas.ts";
 import type { Challenge, SecondFactorSignIn } from "./second-factor-sign-in.ts";
 import type { FactorProof } from "./second-factors.ts";
 import type { Sessions, Tokens } from "./sessions.ts";
@@ -194,7 +195,7 @@ export class SignInService {
   /**
    * Signs in a user whom an identity provider authenticated. An identity that is new here gets the account with the same
    * address, or a new account, but only if the provider has verified the address.
-   * @throws ApiError 40300
+   * @throws ApiError 40300, 40100 for an address that registration would refuse
    */
   async signInBy(provider: string, identity: SocialIdentity, context: RequestContext): Promise<SignedIn | Challenge> {
     const { accounts } = this.options;
@@ -213,6 +214,12 @@ export class SignInService {
   private async userForIdentity({ email, emailVerified }: SocialIdentity, context: RequestContext): Promise<User> {
     if (email === null || !emailVerified) {
       throw new ApiError(ErrorKind.forbidden, "the identity provider has not verified an email address");
+    }
+    if (!isEmail(email)) {
+      throw new ApiError(
+        ErrorKind.unauthenticated,
+        "the identity provider gave an email address that can't have an account",
+      );
     }
     const { accounts } = this.options;
     if (accounts.userByEmail(email) === undefined) {

@@ -219,6 +219,23 @@ describe("a sign-in opens", () => {
     expect((await comeIn("carol")).user.email).toBe("carol@example.com");
   });
 
+  test("no account for an address that registration refuses, whatever the provider says of it", async () => {
+    const wrong = [
+      '"a@b,c@d.org"',
+      "a@b.org\r\nBcc: c@d.org",
+      "<img src=x>@d.org",
+      "a\u202eb@d.org",
+      "a b@d.org",
+      "a@b@d.org",
+    ];
+    for (const [i, email] of wrong.entries()) {
+      people[`odd${i}`] = { sub: `odd${i}`, email, email_verified: true };
+      const browser = browse();
+      await expectRefused(browser.finish(await browser.signInAt(`odd${i}`)), 401, 40100, /email address/);
+      expect((await register(world.server, email)).code).toBe(40000);
+    }
+  });
+
   test("an account without a password, until its owner sets one by mail", async () => {
     const email = person("grace");
     const { user, client } = await comeIn("grace");
