@@ -540,4 +540,8 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   INSERT INTO projection SELECT 1, abs(random()) % 4503599627370495 + 1, sequence, 0, '', sequence + 1 FROM totals;
   `,
+  `
+  -- user_handle: what the passkey knows its account by, random bytes in base64url. NULL: the account's id as text.
+  ALTER TABLE second_factors ADD COLUMN user_handle TEXT;
+  `,
 ];

@@ -21,7 +21,10 @@ const CHALLENGE_BYTES = 32;
 const USER_VERIFICATION = "required";
 
 /** A passkey as the database stores it. */
-export type NewPasskey = Pick<PasskeyRow, "rpId" | "credentialId" | "publicKey" | "counter" | "transports">;
+export type NewPasskey = Pick<
+  PasskeyRow,
+  "rpId" | "credentialId" | "publicKey" | "counter" | "transports" | "userHandle"
+>;
 
 interface Descriptor {
   readonly type: "public-key";
@@ -51,7 +54,7 @@ export interface RequestOptions {
 }
 
 /** 256 random bits in base64url. */
-export const newPasskeyChallenge = (): string => randomBytes(CHALLENGE_BYTES).toString("base64url");
+export const newPasskeySecret = (): string => randomBytes(CHALLENGE_BYTES).toString("base64url");
 
 export class Passkeys {
   private readonly publicUrl: () => string;
@@ -82,11 +85,15 @@ export class Passkeys {
   }
 
   /** The JSON for `navigator.credentials.create`. @param own the user's factors */
-  creationOptions({ id, email }: User, challenge: string, own: readonly SecondFactorRow[]): CreationOptions {
-    const userId = Buffer.from(String(id)).toString("base64url");
+  creationOptions(
+    { email }: User,
+    userHandle: string,
+    challenge: string,
+    own: readonly SecondFactorRow[],
+  ): CreationOptions {
     return {
       rp: { id: this.rpId, name: RP_NAME },
-      user: { id: userId, name: email, displayName: email },
+      user: { id: userHandle, name: email, displayName: email },
       challenge,
       pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: "public-key", alg })),
       timeout: PENDING_FACTOR_MS,
@@ -113,7 +120,7 @@ export class Passkeys {
   }
 
   /** Verifies the passkey that a browser created for the challenge. @throws ApiError 40000 when it is not valid */
-  async register(response: object, challenge: string): Promise<NewPasskey> {
+  async register(response: object, challenge: string, userHandle: string): Promise<NewPasskey> {
     const { verifyRegistrationResponse } = await import("@simplewebauthn/server");
     const { rpId } = this;
     const made = await verifyRegistrationResponse({
@@ -135,14 +142,16 @@ export class Passkeys {
       publicKey: Buffer.from(publicKey).toString("base64url"),
       counter,
       transports: known.length === 0 ? null : known.join(" "),
+      userHandle,
     };
   }
 
   /**
-   * The passkey's new counter if the browser's response is valid, else null. A counter that does not rise, unless the
+   * The passkey's new counter if the browser's response is valid and names no other account, else null. A counter that does not rise, unless the
    * passkey has none, means a cloned authenticator: the response is not valid (WebAuthn, section 6.1.1).
    */
   async verify(row: PasskeyRow, response: object, challenge: string): Promise<number | null> {
+    if (!isOwnHandle(row, response)) return null;
     const { verifyAuthenticationResponse } = await import("@simplewebauthn/server");
     const found = await verifyAuthenticationResponse({
       response: response as AuthenticationResponseJSON,
@@ -158,4 +167,11 @@ export class Passkeys {
     }).catch(() => null);
     return found?.verified === true ? found.authenticationInfo.newCounter : null;
   }
+}
+
+/** An authenticator may leave the handle out where the request lists its passkeys (WebAuthn, section 7.2, step 6). */
+function isOwnHandle({ userHandle, userId }: PasskeyRow, response: object): boolean {
+  const { response: signed } = response as { response?: { userHandle?: unknown } | null };
+  const given = signed?.userHandle ?? null;
+  return given === null || given === (userHandle ?? Buffer.from(String(userId)).toString("base64url"));
 }

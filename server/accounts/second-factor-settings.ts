@@ -28,7 +28,7 @@ import {
 import { secondFactorChangedMail, secondFactorsResetMail } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
 import type { Operator } from "./operator.ts";
-import { type CreationOptions, newPasskeyChallenge, type Passkeys } from "./passkeys.ts";
+import { type CreationOptions, newPasskeySecret, type Passkeys } from "./passkeys.ts";
 import type { Passwords } from "./passwords.ts";
 import type { FactorProof, SecondFactors } from "./second-factors.ts";
 import type { Sessions } from "./sessions.ts";
@@ -50,7 +50,7 @@ export type PendingFactor = {
   wrong: number;
 } & (
   | { readonly kind: "totp"; readonly secret: Buffer; readonly challenge: null }
-  | { readonly kind: "passkey"; readonly secret: null; readonly challenge: string }
+  | { readonly kind: "passkey"; readonly secret: null; readonly challenge: string; readonly userHandle: string }
 );
 
 /** What the owner needs to confirm a pending factor; returned only once. */
@@ -203,15 +203,16 @@ export class SecondFactorSettings {
       wrong: 0,
       ...(kind === "totp"
         ? { kind, secret: randomBytes(SECRET_BYTES), challenge: null }
-        : { kind, secret: null, challenge: newPasskeyChallenge() }),
+        : { kind, secret: null, challenge: newPasskeySecret(), userHandle: handleOf(own) }),
     };
     this.pending.set(pending.id, pending);
-    const { secret, challenge } = pending;
+    const { secret } = pending;
     return {
       pending,
       secret: secret && base32(secret),
       uri: secret && totpUri(secret, ISSUER, user.email),
-      options: challenge === null ? null : passkeys.creationOptions(user, challenge, own),
+      options:
+        pending.kind === "totp" ? null : passkeys.creationOptions(user, pending.userHandle, pending.challenge, own),
     };
   }
 
@@ -261,12 +262,20 @@ export class SecondFactorSettings {
       const digits = code.replaceAll(/\s/g, "");
       const step = /^\d{6}$/.test(digits) ? matchStep(secret, digits, now, 0) : null;
       if (step === null) throw this.wrongCode(pending);
-      const none = { rpId: null, credentialId: null, publicKey: null, counter: null, transports: null };
+      const none = {
+        rpId: null,
+        credentialId: null,
+        publicKey: null,
+        counter: null,
+        transports: null,
+        userHandle: null,
+      };
       return { ...made, ...none, kind, secret: await factors.seal(userId, secret, now), lastStep: step };
     }
     if (passkey === undefined || code !== undefined) throw badRequest("passkey: required, as the browser returned it");
-    const { kind, challenge } = pending;
-    return { ...made, kind, secret: null, lastStep: null, ...(await passkeys.register(passkey, challenge)) };
+    const { kind, challenge, userHandle } = pending;
+    const registered = await passkeys.register(passkey, challenge, userHandle);
+    return { ...made, kind, secret: null, lastStep: null, ...registered };
   }
 
   private wrongCode(pending: PendingFactor): ApiError {
@@ -379,3 +388,7 @@ function expectRoom(own: readonly SecondFactorRow[], kind: FactorKind): void {
 
 const noPending = (): ApiError => notFound("second factor awaiting confirmation");
 const kindName = ({ kind }: SecondFactorRow): string => (kind === "totp" ? "an authenticator app" : "a passkey");
+
+/** All of an account's passkeys have one handle, so that an authenticator keeps one of each account. */
+const handleOf = (own: readonly SecondFactorRow[]): string =>
+  own.find(({ userHandle }) => userHandle !== null)?.userHandle ?? newPasskeySecret();

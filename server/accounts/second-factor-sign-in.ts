@@ -21,7 +21,7 @@ import {
 } from "./limits.ts";
 import { recoveryCodeUsedMail, wrongCodesMail } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
-import { newPasskeyChallenge, type Passkeys, type RequestOptions } from "./passkeys.ts";
+import { newPasskeySecret, type Passkeys, type RequestOptions } from "./passkeys.ts";
 import type { FactorProof, SecondFactors, UsedFactor } from "./second-factors.ts";
 import { hashToken } from "./token-hash.ts";
 import type { ProofMethod, RequestedWrite, User } from "./types.ts";
@@ -83,7 +83,7 @@ export class SecondFactorSignIn {
     const { factors, passkeys } = this.options;
     if (!factors.has(user.id)) return null;
     const challenge = CHALLENGE_PREFIX + randomBytes(CHALLENGE_BYTES).toString("base64url");
-    const passkeyChallenge = newPasskeyChallenge();
+    const passkeyChallenge = newPasskeySecret();
     const expiresAt = now + SIGN_IN_CHALLENGE_MS;
     const { passwordHash } = user;
     const hash = hashToken(challenge);

@@ -3,9 +3,10 @@
  * see test/browser/second-factor.long.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Passkeys } from "../../server/accounts/passkeys.ts";
+import { type CreationOptions, Passkeys } from "../../server/accounts/passkeys.ts";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Answer, Client } from "../support/client.ts";
+import { rowsOf, withDatabase } from "../support/data-dir.ts";
 import { Guests, PASSWORD, type SignInJson } from "../support/identity.ts";
 import {
   addApp,
@@ -24,7 +25,7 @@ import { alone } from "../support/trading.ts";
 import { World } from "../support/world.ts";
 
 const ORIGIN = "https://exchange.test";
-const NAMES = ["plain", "twisted", "counting", "many", "thief", "moved", "guessed", "removed", "plenty"];
+const NAMES = ["plain", "twisted", "counting", "many", "thief", "moved", "guessed", "removed", "plenty", "named"];
 const guests = new Guests();
 let world: World;
 
@@ -49,6 +50,8 @@ const begin = (session: Client, name?: string): Promise<EnrolmentJson> =>
 const confirm = (session: Client, id: number, passkey: object): Promise<Answer<ConfirmedJson>> =>
   session.request("POST", `${FACTORS}/${id}/confirm`, { body: { passkey } });
 
+const handleOf = ({ options }: EnrolmentJson): string => (options as unknown as CreationOptions).user.id;
+
 async function proven(name: string): Promise<Client> {
   const { client } = await guests.signIn(world.server, emailOf(name));
   await prove(client);
@@ -70,7 +73,8 @@ async function show(name: string, key: SoftPasskey, twist: Twist = {}): Promise<
 
 test("a passkey is added, signs in, and shows its last use", async () => {
   const session = await proven("plain");
-  const { id, options, secret } = await begin(session, "Laptop");
+  const begun = await begin(session, "Laptop");
+  const { id, options, secret } = begun;
   expect(secret).toBe(null);
   expect(options).toMatchObject({
     rp: { id: "exchange.test", name: "Prediction Exchange" },
@@ -96,6 +100,10 @@ test("a passkey is added, signs in, and shows its last use", async () => {
   expect(claimsOf(signedIn.data.access_token).amr).toEqual(["pwd", "pop", "mfa"]);
   const { items, passkeys } = await session.get<FactorsJson>(FACTORS);
   expect([items[0]!.last_used_at, passkeys]).toEqual([expect.any(Number), null]);
+  // Handles are random, and one for all of an account's passkeys: nobody counts accounts by them.
+  const again = await begin(session);
+  expect(handleOf(begun)).toMatch(/^[\w-]{43}$/);
+  expect(handleOf(again)).toBe(handleOf(begun));
   // The exchange excludes this device from a second registration.
   expect((await begin(session)).options).toMatchObject({ excludeCredentials: [{ id: key.id }] });
 });
@@ -149,6 +157,30 @@ describe("an invalid passkey is rejected", () => {
     // An authenticator without a counter always sends 0.
     const { key: plain } = await addPasskey(await proven("moved"));
     for (let i = 0; i < 2; i++) expect((await show("moved", plain, { counter: 0 })).code).toBe(0);
+  });
+
+  test("at sign-in: with the handle of another account, while its own or none is fine", async () => {
+    const session = await proven("named");
+    const begun = await begin(session);
+    const { id, options } = begun;
+    const key = new SoftPasskey(ORIGIN);
+    expect((await confirm(session, id, key.register(options!.challenge))).code).toBe(0);
+    const own = handleOf(begun);
+    const others = ["", Buffer.from("1").toString("base64url"), Buffer.alloc(32).toString("base64url"), `${own}A`];
+    for (const userHandle of others) expectRefused(await show("named", key, { userHandle }), 40100, /^passkey: wrong/);
+    expect((await show("named", key, { userHandle: own })).code).toBe(0);
+    expect((await show("named", key)).code).toBe(0);
+    // A passkey from before handles were random knows its account by its id.
+    await world.server.stop();
+    const row = "SELECT user_id AS userId FROM second_factors WHERE id = ?";
+    const [{ userId }] = rowsOf<{ userId: number }>(world.server.dataDir, row, id) as [{ userId: number }];
+    withDatabase(world.server.dataDir, (db) => {
+      db.prepare("UPDATE second_factors SET user_handle = NULL WHERE id = ?").run(id);
+    });
+    world.server = await world.server.restart();
+    expectRefused(await show("named", key, { userHandle: own }), 40100, /^passkey: wrong/);
+    const old = Buffer.from(String(userId)).toString("base64url");
+    expect((await show("named", key, { userHandle: old })).code).toBe(0);
   });
 
   test("registered: with the id of another account's", async () => {

@@ -12,6 +12,8 @@ export interface Twist {
   /** False: the user was not verified by a PIN. */
   readonly isVerified?: boolean;
   readonly counter?: number;
+  /** The account that the passkey claims to be of, base64url. */
+  readonly userHandle?: string;
   /** The claimed id. */
   readonly id?: string;
 }
@@ -67,6 +69,7 @@ export class SoftPasskey {
       clientDataJSON: client.toString("base64url"),
       authenticatorData: data.toString("base64url"),
       signature: signature.toString("base64url"),
+      ...(twist.userHandle === undefined ? {} : { userHandle: twist.userHandle }),
     };
     return this.answer(response, twist);
   }

@@ -111,6 +111,7 @@ export interface TotpRow extends FactorColumns {
   readonly publicKey: null;
   readonly counter: null;
   readonly transports: null;
+  readonly userHandle: null;
 }
 
 export interface PasskeyRow extends FactorColumns {
@@ -126,6 +127,8 @@ export interface PasskeyRow extends FactorColumns {
   counter: number;
   /** Separated by spaces. */
   readonly transports: string | null;
+  /** base64url; null for passkeys from before handles were random. */
+  readonly userHandle: string | null;
 }
 
 export type SecondFactorRow = TotpRow | PasskeyRow;
@@ -185,7 +188,7 @@ export function loadSecondFactors(db: Database.Database): SecondFactorRows {
     factors: db
       .prepare(
         `SELECT id, user_id AS userId, kind, name, secret, last_step AS lastStep, rp_id AS rpId,
-         credential_id AS credentialId, public_key AS publicKey, counter, transports, created_at AS createdAt,
+         credential_id AS credentialId, public_key AS publicKey, counter, transports, user_handle AS userHandle, created_at AS createdAt,
          last_used_at AS lastUsedAt FROM second_factors WHERE removed_at IS NULL ORDER BY id`,
       )
       .all() as SecondFactorRow[],
