@@ -51,7 +51,8 @@ export function remainingUpdates(log: LogReader, part: BlockPart): Map<number, I
   } catch (error) {
     if (!(error instanceof BrokenLog)) throw error;
   }
-  // The tables are older than the log's archives: no order's matching is known to reach across `before`.
+  // The tables are older than the log's archives. An order in the middle of its matching at `before` can't be told then:
+  // its update would show the later fills alone.
   try {
     return scan(log, { ...part, from: part.before });
   } catch (error) {
