@@ -12,9 +12,9 @@ export function prepareForgetLog(
 ): (write: WriteOf<"forgetLog">) => number {
   // Terms from before a change are needed only by updates before it.
   const forgetTerms = db.prepare(
-    `DELETE FROM term_changes WHERE sequence <= (
+    `DELETE FROM term_changes AS t WHERE sequence <= (
        SELECT coalesce((SELECT min(sequence) FROM update_index u WHERE u.user_id = o.user_id), n.update_sequence + 1)
-       FROM orders o JOIN newest_of_user n ON n.user_id = o.user_id WHERE o.id = order_id)`,
+       FROM orders o JOIN newest_of_user n ON n.user_id = o.user_id WHERE o.id = t.order_id)`,
   );
   const raise = db.prepare("UPDATE projection SET log_begins = max(log_begins, ?)");
   return ({ before }) => {
