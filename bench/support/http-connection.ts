@@ -7,6 +7,8 @@ import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 
 const ANSWER_DEADLINE_MS = 30_000;
+/** A server closes a connection that was idle for longer, maybe while the next request is on its way. */
+const MAX_IDLE_MS = 5_000;
 const HEAD_END = Buffer.from("\r\n\r\n");
 
 export interface HttpAnswer {
@@ -38,6 +40,7 @@ export class HttpConnection {
   private socket: Socket | null = null;
   private received: Buffer = Buffer.alloc(0);
   private waiting: Waiting | null = null;
+  private usedAt = 0;
 
   constructor(url: URL) {
     this.url = url;
@@ -46,11 +49,14 @@ export class HttpConnection {
   /** Connects in advance of the first request. */
   async open(): Promise<void> {
     this.socket ??= await this.connect();
+    this.usedAt = performance.now();
   }
 
-  /** Sends a request and resolves with its response; reconnects if the server closed an idle connection. */
+  /** Sends a request and resolves with its response; connects again after a long idle time. */
   async send(request: Buffer): Promise<HttpAnswer> {
+    if (this.socket !== null && performance.now() - this.usedAt > MAX_IDLE_MS) this.close();
     const socket = (this.socket ??= await this.connect());
+    this.usedAt = performance.now();
     return new Promise((resolve, reject) => {
       this.waiting = { resolve, reject };
       socket.write(request);
