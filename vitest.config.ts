@@ -5,6 +5,7 @@
  */
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { RetriedReporter } from "./test/retried.ts";
 
 /** Files that take the longest start first: one that started last would run on alone. */
 const SLOW =
@@ -79,16 +80,22 @@ const common = {
   hookTimeout: 60_000,
 };
 
+/** The long tier's tests of kills, proxies and browsers meet a busy machine's pauses: a test that fails is repeated once. */
+const repeated = { ...common, retry: 1 };
+
 export default defineConfig({
   test: {
+    reporters: ["default", new RetriedReporter()],
     globalSetup: "test/build.ts",
     // Servers under test and their threads share the machine's few cores. `npm test` takes 4: its tests often wait for a clock.
     maxWorkers: 2,
     sequence: { sequencer: SlowFirst },
     projects: [
       { test: { name: "all", include: ["test/**/*.test.ts"], ...common } },
-      { test: { name: "long", include: ["test/**/*.long.test.ts", ...MORE_ROUNDS], env: { EFFORT: "5" }, ...common } },
-      { test: { name: "3 engine threads", include: THREE_THREADS, env: { TEST_ENGINE_THREADS: "3" }, ...common } },
+      {
+        test: { name: "long", include: ["test/**/*.long.test.ts", ...MORE_ROUNDS], env: { EFFORT: "5" }, ...repeated },
+      },
+      { test: { name: "3 engine threads", include: THREE_THREADS, env: { TEST_ENGINE_THREADS: "3" }, ...repeated } },
     ],
   },
 });

@@ -79,7 +79,7 @@ function logLines(): LogLine[] {
 }
 
 function until(check: () => void): Promise<void> {
-  return vi.waitFor(check, { timeout: 10_000, interval: 10 });
+  return vi.waitFor(check, { timeout: 45_000, interval: 10 });
 }
 
 function mailOf(text: string, to = TO): Mail {
