@@ -260,9 +260,10 @@ export const INVARIANTS: readonly Invariant[] = [
     of: ["approvals"],
     sql: `SELECT a.id, action, subject FROM approvals a
      LEFT JOIN withdrawals w ON w.id = subject LEFT JOIN markets m ON m.id = subject LEFT JOIN users u ON u.id = subject
-     LEFT JOIN entries e ON e.reference = a.reference AND e.user_id = subject AND e.type = 'deposit'
+     LEFT JOIN entries e ON e.reference = coalesce(nullif(a.reference, ''), details ->> 'reference')
+     LEFT JOIN withdrawals made ON made.reference = details ->> 'reference'
      WHERE NOT CASE substr(action, 1, instr(action, '.'))
-       WHEN 'withdrawal.' THEN w.id IS NOT NULL AND (ended_at IS NOT NULL OR w.status = 'pending')
+       WHEN 'withdrawal.' THEN w.id IS NOT NULL AND (ended_at IS NOT NULL OR (w.status = 'pending' AND made.id IS NULL))
        WHEN 'market.' THEN m.id IS NOT NULL AND (ended_at IS NOT NULL OR m.status NOT IN (4, 5))
        WHEN 'wallet.' THEN u.id IS NOT NULL AND (ended_at IS NOT NULL OR e.id IS NULL)
        WHEN 'user.' THEN u.id IS NOT NULL

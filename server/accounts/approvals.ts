@@ -61,6 +61,13 @@ export type ApprovalOutcome<T> =
 /** Does what was wished for. @see Approvals.request */
 type ApprovedAction<T> = (ending: readonly RequestedWrite[], first: ApprovalRow | null) => Promise<T>;
 
+/** A first approval that waits. */
+interface OpenApproval {
+  readonly row: ApprovalRow;
+  /** The payment that only one action can make; null for other actions. */
+  readonly payment: string | null;
+}
+
 /** Operators decide by hand, so there is no exact time. */
 const RETRY_AFTER_S = 60;
 
@@ -68,8 +75,8 @@ export class Approvals {
   private readonly writer: AccountWriter;
   private readonly accounts: Pick<Accounts, "user">;
   private readonly rules: ReadonlySet<TwoPersonAction>;
-  private readonly open = new Map<string, ApprovalRow>();
-  /** By subject: while an approved action runs, every other request for it is rejected. */
+  private readonly open = new Map<string, OpenApproval>();
+  /** By subject, and by payment: while an approved action runs, every other request for it is rejected. */
   private readonly mutex = new KeyedMutex<string>("another approval is in progress: try again");
 
   constructor(
@@ -81,16 +88,16 @@ export class Approvals {
     this.writer = writer;
     this.accounts = accounts;
     this.rules = rules;
-    for (const row of rows) this.open.set(keyOf(row), row);
+    for (const row of rows) this.add(row);
   }
 
   /** First approvals that wait for a second operator. */
   pending(): ApprovalRow[] {
-    return [...this.open.values()].filter((row) => this.counts(row));
+    return [...this.open.values()].map(({ row }) => row).filter((row) => this.counts(row));
   }
 
   find(action: string, subject: number, reference = ""): ApprovalRow | null {
-    const row = this.open.get(keyOf({ action, subject, reference }));
+    const row = this.open.get(keyOf({ action, subject, reference }))?.row;
     return row !== undefined && this.counts(row) ? row : null;
   }
 
@@ -123,7 +130,7 @@ export class Approvals {
     if (before !== null) return { approval: null, result: before };
     if (rule !== "always" && !this.rules.has(rule))
       return { approval: null, result: await this.act(request, null, context, act) };
-    return this.mutex.run(keyOf(request), async () => {
+    return this.alone(request, async () => {
       const earlier = done && (await done());
       if (earlier !== null) return { approval: null, result: earlier };
       const details = JSON.stringify(request.details);
@@ -137,15 +144,22 @@ export class Approvals {
     });
   }
 
+  /** Neither another request for the subject nor one for the payment runs meanwhile. */
+  private alone<T>(request: ApprovalRequest, run: () => Promise<T>): Promise<T> {
+    const payment = paymentOf(request.action, request.details);
+    return this.mutex.run(keyOf(request), () => (payment === null ? run() : this.mutex.run(payment, run)));
+  }
+
   private async act<T>(
     request: ApprovalRequest,
     first: ApprovalRow | null,
     context: RequestContext,
     act: ApprovedAction<T>,
   ): Promise<T> {
-    const { action, subject, reference } = request;
-    const result = await act(this.endingWrites(action, subject, context.now, reference), first);
-    this.forget(request);
+    // Others of the same payment can't be fulfilled any more.
+    const ended = this.withSamePayment(request);
+    const result = await act(endingWritesOf(ended, context.now), first);
+    for (const { row } of ended) this.open.delete(keyOf(row));
     return result;
   }
 
@@ -168,7 +182,7 @@ export class Approvals {
     const result = results.at(-1);
     assert(result?.created === true, "there is one first approval at a time");
     const approval = { ...row, id: result.id };
-    this.open.set(keyOf(row), approval);
+    this.add(approval);
     return approval;
   }
 
@@ -177,7 +191,7 @@ export class Approvals {
    * @throws ApiError 4040 unless it waits, 40900 when the second approval came first
    */
   async revoke(id: number, operator: Operator, context: RequestContext): Promise<ApprovalRow> {
-    const row = [...this.open.values()].find((each) => each.id === id);
+    const row = [...this.open.values()].find((each) => each.row.id === id)?.row;
     if (row === undefined) throw notFound("approval");
     const { action, subject, reference } = row;
     await this.mutex.run(keyOf(row), async () => {
@@ -192,12 +206,53 @@ export class Approvals {
   /** The writes that end a first approval, also when its subject ended another way; `forget` drops it from memory. */
   endingWrites(action: string, subject: number, now: number, reference = ""): RequestedWrite[] {
     const first = this.open.get(keyOf({ action, subject, reference }));
-    return first === undefined ? [] : [{ kind: "update", table: "approvals", id: first.id, set: { endedAt: now } }];
+    return first === undefined ? [] : endingWritesOf([first], now);
   }
 
   forget(request: Pick<ApprovalRequest, "action" | "subject" | "reference">): void {
     this.open.delete(keyOf(request));
   }
+
+  /**
+   * Ends first approvals whose payment was made otherwise; earlier versions left them open.
+   * @param isMade whether a payment with the reference is on record, to a user, by a user, or of the house
+   */
+  async endFulfilled(
+    isMade: (reference: string, isWithdrawal: boolean) => Promise<boolean>,
+    now: number,
+  ): Promise<void> {
+    for (const open of [...this.open.values()]) {
+      const { reference } = JSON.parse(open.row.details) as { reference?: string };
+      if (open.payment === null || !(await isMade(reference!, open.row.action.startsWith(WITHDRAWAL)))) continue;
+      await this.writer.write(endingWritesOf([open], now));
+      this.open.delete(keyOf(open.row));
+    }
+  }
+
+  private add(row: ApprovalRow): void {
+    this.open.set(keyOf(row), { row, payment: paymentOf(row.action, JSON.parse(row.details)) });
+  }
+
+  private withSamePayment({ details, ...request }: ApprovalRequest): OpenApproval[] {
+    const payment = paymentOf(request.action, details);
+    const key = keyOf(request);
+    return [...this.open]
+      .filter(([other, open]) => other === key || (payment !== null && open.payment === payment))
+      .map(([, open]) => open);
+  }
+}
+
+const WITHDRAWAL = "withdrawal.";
+
+/** References of payments are used once: by paid withdrawals, and by all other payments. */
+function paymentOf(action: string, details: object): string | null {
+  const { reference } = details as { reference?: string | null };
+  if (typeof reference !== "string" || reference === "") return null;
+  return `${action.startsWith(WITHDRAWAL) ? "withdrawal" : "payment"} of ${reference}`;
+}
+
+function endingWritesOf(ended: readonly OpenApproval[], now: number): RequestedWrite[] {
+  return ended.map(({ row }) => ({ kind: "update", table: "approvals", id: row.id, set: { endedAt: now } }));
 }
 
 function keyOf({ action, subject, reference = "" }: Pick<ApprovalRequest, "action" | "subject" | "reference">): string {

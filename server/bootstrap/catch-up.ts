@@ -2,9 +2,15 @@
 import type { OperatorServices } from "./operator-services.ts";
 import type { TradingServices } from "./trading-services.ts";
 
-/** Cancels orders of lapsed cancel timers, closes markets past their end, and builds the lists that are asked for most. */
-export async function catchUp(trading: TradingServices, { life }: OperatorServices): Promise<void> {
-  const { exchange, cancelTimers, lists, feed, startedAt } = trading;
+/**
+ * Ends first approvals that can't be fulfilled any more, cancels orders of lapsed cancel timers, closes markets past their
+ * end, and builds the lists that are asked for most.
+ */
+export async function catchUp(trading: TradingServices, { approvals, life }: OperatorServices): Promise<void> {
+  const { exchange, cancelTimers, history, lists, feed, startedAt } = trading;
+  const isMade = async (reference: string, isWithdrawal: boolean): Promise<boolean> =>
+    isWithdrawal ? history.isWithdrawalReference(reference) : (await history.payment(reference)) !== null;
+  await approvals.endFulfilled(isMade, Date.now());
   cancelTimers.fireDue(Date.now());
   await exchange.turn.cancelsWritten();
   while (!life.closeDue(Date.now())) await exchange.settled();

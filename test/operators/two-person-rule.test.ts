@@ -45,6 +45,8 @@ async function signOperatorsIn(): Promise<void> {
   [first, second] = await Promise.all([asOperator(world), asOperator(world, "second")]);
 }
 
+const referenceOf = ({ details }: ApprovalJson): unknown => (details as { reference?: unknown }).reference;
+
 /** What waits for a second operator. */
 async function waitingFor(operator: Client, action: string, ...subjects: number[]): Promise<ApprovalJson[]> {
   const all = await operator.all<ApprovalJson>("/admin/approvals");
@@ -317,6 +319,29 @@ describe("over a kill -9", () => {
     const asked = await admin(world.server.dataDir, "deposit", "credited@example.com", "1usdc", "shell");
     expect(JSON.parse(asked.out)).toMatchObject({ id: null, approval: { approved_by: "admin" } });
     expect(await total()).toBe(108 * USDC);
+  });
+
+  test("a payment that was made ends the first approvals of all others with its reference", async () => {
+    const other = await userNamed(first, "valued");
+    const reference = "mixed up";
+    const wishes = [crediting(other.id, 3, reference), funding(3, reference), crediting(credited.id, 4, reference)];
+    for (const wish of wishes) expect((await wish(first)).data.id).toBeNull();
+    const waiting = async (): Promise<ApprovalJson[]> =>
+      (await first.all<ApprovalJson>("/admin/approvals")).filter((each) => referenceOf(each) === reference);
+    expect(await waiting()).toHaveLength(3);
+    expect((await wishes[0]!(second)).data.id).not.toBeNull();
+    expect(await waiting()).toEqual([]);
+    for (const wish of wishes.slice(1)) await expectRefused(wish(first), 409, 40900, /another one has it/);
+    // Asked for and made at the same time, again and again: nothing is left.
+    for (let round = 0; round < 10; round++) {
+      const [one, two] = [crediting(other.id, 1, `raced ${round}`), crediting(credited.id, 1, `raced ${round}`)];
+      await one(first);
+      await Promise.all([one(second), two(first), two(second)]);
+      if ((await one(second)).data === null) await two(first);
+      const left = await first.all<ApprovalJson>("/admin/approvals");
+      const made = rowsOf(world.server.dataDir, "SELECT id FROM entries WHERE reference = ?", `raced ${round}`);
+      if (made.length > 0) expect(left.filter((each) => referenceOf(each) === `raced ${round}`)).toEqual([]);
+    }
   });
 
   test("the second of two operators sets the terms that both ask for, in any order of fields, and never their own", async () => {

@@ -373,6 +373,17 @@ test.for([
     `UPDATE approvals SET action = 'wallet.deposit', ended_at = NULL, (subject, reference) =
        (SELECT user_id, reference FROM entries WHERE type = 'deposit' AND user_id > 0) WHERE id = 1`,
   ],
+  [
+    // The reference was used for another user.
+    "each approval is of",
+    `UPDATE approvals SET action = 'wallet.deposit', ended_at = NULL, subject = 1, reference =
+       (SELECT reference FROM entries WHERE type = 'deposit' AND user_id > 1) WHERE id = 1`,
+  ],
+  [
+    "each approval is of",
+    `UPDATE approvals SET details = (SELECT json_object('reference', reference) FROM withdrawals WHERE status = 'paid')
+     WHERE id = 1`,
+  ],
   ["each order's filled quantity =", "UPDATE orders SET remaining = 1 WHERE status = 5"],
   ["each order's filled quantity =", "UPDATE fills SET order_id = order_id + 1 WHERE id = (SELECT min(id) FROM fills)"],
   ["an order's status matches its", "UPDATE orders SET status = 3 WHERE status = 5"],
