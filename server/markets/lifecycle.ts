@@ -244,7 +244,7 @@ export class MarketLifecycle {
 
   /**
    * Returns null once all holders are paid; the first approval while a second one is required.
-   * @throws ApiError 40300 if the operator proposed the market or holds shares of it, 40900 unless it is closed
+   * @throws ApiError 40300 if the operator proposed the market, or holds or traded shares of it, 40900 unless it is closed
    */
   private async settle(
     market: Market,
@@ -278,7 +278,7 @@ export class MarketLifecycle {
     });
   }
 
-  /** Nobody decides the payout of their own shares, or of a market that they proposed. @throws ApiError 40300 */
+  /** Nobody decides the payout of shares that they hold or held, or of a market that they proposed. @throws ApiError 40300 */
   private checkImpartial(market: Market, { userId }: Operator): void {
     if (userId === null) return;
     const { ledger } = this.exchange;
@@ -286,9 +286,10 @@ export class MarketLifecycle {
       throw new ApiError(ErrorKind.forbidden, `you ${why}: another operator must resolve it`);
     };
     if (market.proposedBy === userId) refuse("proposed this market");
-    if (market.outcomes.some(({ id }) => ledger.quantity(ledger.findPosition(userId, id)) > 0)) {
-      refuse("hold shares of this market");
-    }
+    const positions = market.outcomes.map(({ id }) => ledger.findPosition(userId, id)).filter((found) => found !== 0);
+    if (positions.some((position) => ledger.quantity(position) > 0)) refuse("hold shares of this market");
+    // A position stays when its last share is sold.
+    if (positions.length > 0) refuse("traded shares of this market");
   }
 
   /** The first approval of the market's settlement, if there is one. */

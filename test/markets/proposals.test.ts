@@ -171,6 +171,19 @@ describe("on one server", () => {
       await expectRefused(asked, 403, 40300, /^you hold shares of this market: another operator/);
     }
     await take(second, market, "void");
+    // Who sold or merged every share isn't impartial either.
+    const traded = world.market();
+    await operator.data("POST", "/wallet/split", { market_id: traded.id, quantity: 1 });
+    await operator.data("POST", "/wallet/merge", { market_id: traded.id, quantity: 1 });
+    await take(operator, traded, "close");
+    for (const [end, body] of [
+      ["resolve", { payouts: [10_000, 0] }],
+      ["void", {}],
+    ] as const) {
+      const asked = operator.request("POST", `/admin/markets/${traded.id}/${end}`, { body });
+      await expectRefused(asked, 403, 40300, /^you traded shares of this market: another operator/);
+    }
+    await take(second, traded, "void");
     second.close();
   });
 
