@@ -29,7 +29,7 @@ let world: World;
 let operator: Client;
 beforeAll(async () => {
   const named = { ...OPERATORS, proposer: { scopes: [["markets:propose"]] }, ids: {}, trader: {}, daily: {} };
-  world = await World.start({ users: 20, named, markets: [2] });
+  world = await World.start({ users: 20, named, markets: [2, 2] });
   operator = await asOperator(world);
 });
 afterAll(async () => {
