@@ -23,7 +23,9 @@ export class SessionCookie {
 
   /** The Set-Cookie that stores the refresh token until it expires. @param now ms */
   keep({ session, refreshToken }: Pick<Tokens, "session" | "refreshToken">, now: number): string {
-    return this.set(refreshToken, Math.round((session.row.expiresAt - now) / 1_000));
+    // A session begins later than its request, by the time that its password took.
+    const { createdAt, expiresAt } = session.row;
+    return this.set(refreshToken, Math.round((expiresAt - Math.max(now, createdAt)) / 1_000));
   }
 
   /** The Set-Cookie that deletes it. */
