@@ -280,7 +280,8 @@ describe("what other threads notice", () => {
     const delay = monitorEventLoopDelay({ resolution: 2 });
     delay.enable();
     const before = performance.eventLoopUtilization();
-    await Promise.all(Array.from({ length: 20 }, () => passwords.hash(PASSWORD, ADDRESS)));
+    // Few at a time: on a busy machine, threads of low priority take long, and what waits too long is rejected.
+    for (let i = 0; i < 5; i++) await Promise.all([1, 2, 3, 4].map(() => passwords.hash(PASSWORD, ADDRESS)));
     const { utilization } = performance.eventLoopUtilization(before);
     delay.disable();
     expect(delay.count).toBeGreaterThan(5);
