@@ -16,12 +16,14 @@ import type { Credential, Principal, TokenAuthenticator } from "./types.ts";
 
 const tokenInvalid = (): ApiError => new ApiError(ErrorKind.unauthenticated, "the token is not valid");
 const tokenExpired = (): ApiError => new ApiError(ErrorKind.tokenExpired, "the token has expired");
+const accountSuspended = (): ApiError => new ApiError(ErrorKind.forbidden, "the account is suspended");
 
 /** Checks what can end while a connection lives. @throws ApiError 40100, 2002, 40300 */
 export function checkLive({ credential, expiresAt, isSuspended }: Principal, now: number): void {
+  // A suspension has ended the account's sessions, too; the owner shall know why.
+  if (isSuspended) throw accountSuspended();
   if (credential.isEnded) throw tokenInvalid();
   if (expiresAt !== null && expiresAt <= now) throw tokenExpired();
-  if (isSuspended) throw new ApiError(ErrorKind.forbidden, "the account is suspended");
 }
 
 /** Tokens are looked up by their last characters: random in every token, and few enough that hashing them is cheap. */
@@ -94,7 +96,10 @@ export class Authenticator implements TokenAuthenticator {
     try {
       const claims = await this.keys.verify(token, now);
       const session = this.accounts.sessionBySid(sidOf(claims));
-      if (session === undefined || claims.sub !== String(session.user.id)) throw tokenInvalid();
+      if (session === undefined || claims.sub !== String(session.user.id)) {
+        if (this.accounts.user(Number(claims.sub))?.suspendedAt != null) throw accountSuspended();
+        throw tokenInvalid();
+      }
       const scopes = claims.scope.split(" ");
       return this.remember(token, new TokenPrincipal(session, claims.exp * 1_000, new Set(scopes)));
     } catch (error) {

@@ -10,6 +10,7 @@ import type { EmailTokenRow } from "../../engine/projection/load/accounts.ts";
 import { ApiError, badRequest, ErrorKind, refusedAs } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
+import type { RevokeAccess } from "./access-revocation.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
 import { actorOf, audit, type Change, type RequestContext } from "./audit.ts";
@@ -17,7 +18,6 @@ import type { Session } from "./credentials.ts";
 import { MAX_MESSAGES_PER_HOUR, RESET_PASSWORD_MS, VERIFY_EMAIL_MS } from "./limits.ts";
 import { passwordChangedMail, passwordResetMail, verificationMail } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
-import { clientRemoval } from "./oauth-client-removal.ts";
 import type { Passwords } from "./passwords.ts";
 import { isEmail } from "./schemas.ts";
 import type { Challenge, SecondFactorSignIn } from "./second-factor-sign-in.ts";
@@ -25,7 +25,7 @@ import type { FactorProof } from "./second-factors.ts";
 import type { Sessions, Tokens } from "./sessions.ts";
 import type { SocialIdentity } from "./social-sign-in.ts";
 import { hashToken } from "./token-hash.ts";
-import type { Grant, Principal, RequestedAudit, RequestedWrite, User } from "./types.ts";
+import type { Principal, RequestedWrite, User } from "./types.ts";
 import type { UnverifiedAccounts } from "./unverified-accounts.ts";
 import { changeUser } from "./users.ts";
 
@@ -47,21 +47,12 @@ export interface SignInServiceOptions {
   readonly unverified: UnverifiedAccounts;
   readonly logger: Logger;
   readonly secondStep: SecondFactorSignIn;
+  readonly revokeAccess: RevokeAccess;
   /** The web page's address, which mailed links open. */
   readonly publicUrl: () => string;
 }
 
 type LinkPurpose = "verify_email" | "reset_password";
-
-/** The access to revoke from an account. */
-interface AccessRevocation {
-  /** Why sessions ended, for the audit log. */
-  readonly reason: "email_verified" | "email_claimed" | "password_reset";
-  /** "access": sessions, tokens and grants; "everything": also its OAuth clients, with the grants of others to them. */
-  readonly ends: "sessions" | "access" | "everything";
-  /** The session that stays. */
-  readonly keep?: Session | null;
-}
 
 const wrongCredentials = (): ApiError => new ApiError(ErrorKind.unauthenticated, "wrong email or password");
 
@@ -134,7 +125,7 @@ export class SignInService {
     const actor = `user ${user.id}`;
     // An operator's seed created the account's tokens, so they stay.
     const ends = this.options.accounts.isSeeded(user.id) ? "sessions" : "everything";
-    const closed = this.revokeAccess(user, { reason: "email_verified", ends, keep: session }, context);
+    const closed = this.options.revokeAccess(user, { reason: "email_verified", ends, actor, keep: session }, context);
     const change = { action: "user.verify_email", userId: user.id, subject: user.id };
     const writes = [
       changeUser(user, { emailVerifiedAt: user.emailVerifiedAt ?? context.now }),
@@ -232,53 +223,12 @@ export class SignInService {
     if (user.emailVerifiedAt !== null) return user;
     // Whoever registered the address never proved that they own it: their password must not open the account.
     const change = { action: "user.claim_email", userId: user.id, subject: user.id };
-    const closed = this.revokeAccess(user, { reason: "email_claimed", ends: "everything" }, context);
+    const actor = `user ${user.id}`;
+    const closed = this.options.revokeAccess(user, { reason: "email_claimed", ends: "everything", actor }, context);
     const write = changeUser(user, { passwordHash: null, ...claimedAccount(context.now) });
     const writes = [write, ...this.invalidateLinks(user, context.now)];
     await Promise.all([closed, this.save(writes, context, `user ${user.id}`, change)]);
     return user;
-  }
-
-  /**
-   * Revokes sessions, tokens and grants at once; resolves when that is durable. The caller saves the change that it
-   * belongs to afterwards, so that no crash leaves that change without the revocation.
-   */
-  private async revokeAccess(user: User, revocation: AccessRevocation, context: RequestContext): Promise<void> {
-    const { accounts, writer, sessions } = this.options;
-    const { reason, ends, keep = null } = revocation;
-    const own = accounts.sessions.of(user.id).filter(({ grant }) => grant === null || ends !== "sessions");
-    const ending = new Set(own.filter((session) => session !== keep));
-    const set = { revokedAt: context.now };
-    const writes: RequestedWrite[] = [];
-    const audits: RequestedAudit[] = [];
-    const end = (write: RequestedWrite & { kind: "update" }, action: string): void => {
-      const change = { action, userId: user.id, subject: write.id, write: writes.length };
-      audits.push(audit(context, `user ${user.id}`, change));
-      writes.push(write);
-    };
-    for (const pat of ends === "sessions" ? [] : accounts.pats.of(user.id)) {
-      accounts.endPat(pat);
-      end({ kind: "update", table: "personal_access_tokens", id: pat.id, set }, "pat.revoke");
-    }
-    for (const grant of this.grantsToRevoke(user, ends)) {
-      for (const session of accounts.sessionsOfGrant(grant)) ending.add(session);
-      accounts.removeGrant(grant);
-      end({ kind: "update", table: "oauth_grants", id: grant.row.id, set }, "grant.revoke");
-    }
-    for (const client of ends === "everything" ? accounts.clients.of(user.id) : []) {
-      accounts.removeClient(client);
-      const { id } = client.row;
-      end(clientRemoval(id, context.now), "client.remove");
-    }
-    const written = writes.length === 0 ? null : writer.write(writes, audits);
-    await Promise.all([written, sessions.end([...ending], reason, `user ${user.id}`, context)]);
-  }
-
-  private grantsToRevoke(user: User, ends: AccessRevocation["ends"]): Grant[] {
-    const { grants } = this.options.accounts;
-    if (ends === "sessions") return [];
-    if (ends === "access") return grants.of(user.id);
-    return [...grants.values()].filter(({ row, client }) => row.userId === user.id || client.row.userId === user.id);
   }
 
   /** @throws ApiError 40100, 40300 */
@@ -316,7 +266,8 @@ export class SignInService {
     // Whoever registered never proved that they own the address; the reader of the link just did.
     const isClaim = user.emailVerifiedAt === null;
     const ends = isClaim ? "everything" : "access";
-    const closed = this.revokeAccess(user, { reason: "password_reset", ends }, context);
+    const actor = `user ${user.id}`;
+    const closed = this.options.revokeAccess(user, { reason: "password_reset", ends, actor }, context);
     const changes = isClaim ? { passwordHash, ...claimedAccount(context.now) } : { passwordHash };
     const links = isClaim
       ? this.invalidateLinks(user, context.now)

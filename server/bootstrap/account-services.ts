@@ -2,8 +2,10 @@
  * Constructs what knows users and lets them in: signing keys and tokens, sessions, passwords, second factors, sign-in,
  * OAuth and social sign-in, identity checks. Opens the key files of the data folder.
  */
+
 import { join } from "node:path";
 import { loadSecondFactors } from "../../engine/projection/load/accounts.ts";
+import { createAccessRevoker } from "../accounts/access-revocation.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { Authenticator } from "../accounts/authenticator.ts";
@@ -66,8 +68,9 @@ export async function openAccountServices(options: AccountOptions) {
   const secondFactors = await openSecondFactors({ ...options, sessions, passwords, notifier });
   const { secondStep } = secondFactors;
   const unverified = new UnverifiedAccounts(accounts, writer);
+  const revokeAccess = createAccessRevoker({ accounts, sessions, writer });
   const auth = new SignInService({
-    ...{ accounts, sessions, passwords, notifier, writer, unverified, logger, secondStep },
+    ...{ accounts, sessions, passwords, notifier, writer, unverified, logger, secondStep, revokeAccess },
     publicUrl: publicUrl.site,
   });
   const kyc = new KycVerification(accounts, writer, notifier);
@@ -81,7 +84,7 @@ export async function openAccountServices(options: AccountOptions) {
     redirectUri: (provider) => `${publicUrl.api()}/auth/social/${provider}/callback`,
   });
   const lastUse = new LastUse(authenticator, writer);
-  const signIn = { keys, authenticator, sessions, passwords, auth, oauth, social, unverified };
+  const signIn = { keys, authenticator, sessions, passwords, auth, oauth, social, unverified, revokeAccess };
   return { accounts, ...signIn, ...secondFactors, notifier, kyc, pats, lastUse };
 }
 

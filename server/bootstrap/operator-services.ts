@@ -28,7 +28,7 @@ export type OperatorServices = ReturnType<typeof createOperatorServices>;
 export function createOperatorServices(options: OperatorOptions) {
   const { config, database, trading, identity, endSockets } = options;
   const { exchange, entry, history, writer } = trading;
-  const { accounts, notifier } = identity;
+  const { accounts, notifier, revokeAccess } = identity;
   const { db } = database;
   const approvals = new Approvals(writer, accounts, config.twoPersonRule, loadApprovals(db));
   const payers = { exchange, accounts, history, writer, approvals, notifier };
@@ -37,6 +37,7 @@ export function createOperatorServices(options: OperatorOptions) {
   const suspensions = new Suspensions({
     accounts,
     writer,
+    revokeAccess,
     endSockets,
     cancelOrders: (userId) =>
       new Promise((resolve) => {

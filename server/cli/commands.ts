@@ -154,7 +154,14 @@ export const COMMANDS: readonly AdminCommand[] = [
     [USER],
     NOTE,
   ),
-  command("restore", "POST /admin/users/:id/restore", "end a suspension", [USER], NOTE),
+  command(
+    "restore",
+    "POST /admin/users/:id/restore",
+    "end a suspension; tokens and grants are revoked unless you restore them",
+    [USER],
+    field("restore|revoke", "tokens"),
+    NOTE,
+  ),
   command(
     "terms",
     "PATCH /admin/users/:id/terms",

@@ -46,20 +46,6 @@ export function createOperatorRoutes(context: OperatorRouteContext): Route[] {
 
 function userRoutes(context: OperatorRouteContext): Route[] {
   const { accounts, suspensions } = context;
-  const suspensionRoute = (name: "suspend" | "restore", summary: string): Route =>
-    route({
-      ...OPERATOR,
-      method: "POST",
-      path: `/admin/users/:id/${name}`,
-      summary,
-      body: NoteOnly,
-      response: S.OperatorUser,
-      async handler(request) {
-        const user = userIn(request, context);
-        await suspensions[name](user, noteOf(request), operatorOf(request), contextOf(request));
-        return userJson(user, context, request.now);
-      },
-    });
   return [
     route({
       ...OPERATOR,
@@ -86,11 +72,34 @@ function userRoutes(context: OperatorRouteContext): Route[] {
       response: S.OperatorUser,
       handler: (request) => userJson(userIn(request, context), context, request.now),
     }),
-    suspensionRoute(
-      "suspend",
-      "Suspend a user: reject its tokens and sign-ins, close its sockets and cancel its orders",
-    ),
-    suspensionRoute("restore", "End a suspension"),
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: "/admin/users/:id/suspend",
+      summary:
+        "Suspend a user: end its sessions for good, reject its tokens and sign-ins, close its sockets and cancel its orders",
+      body: NoteOnly,
+      response: S.OperatorUser,
+      async handler(request) {
+        const user = userIn(request, context);
+        await suspensions.suspend(user, noteOf(request), operatorOf(request), contextOf(request));
+        return userJson(user, context, request.now);
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: "/admin/users/:id/restore",
+      summary: "End a suspension; `tokens` says what becomes of the user's tokens and grants to third parties",
+      body: S.Restoration,
+      response: S.OperatorUser,
+      async handler(request) {
+        const user = userIn(request, context);
+        const { note = null, tokens = "revoke" } = request.body;
+        await suspensions.restore(user, { note, tokens }, operatorOf(request), contextOf(request));
+        return userJson(user, context, request.now);
+      },
+    }),
   ];
 }
 

@@ -8,8 +8,10 @@ import {
   ROLES_OF_USERS,
   user,
 } from "../accounts/schemas.ts";
+import { SUSPENDED_TOKENS } from "../accounts/suspensions.ts";
 import * as T from "../accounts/terms.ts";
 import { closed, Id, names, nullable, page, Time } from "../http/schemas.ts";
+import { note } from "../http/text-schemas.ts";
 import { MAX_AUDIT_WALKED } from "../queries/limits.ts";
 import { Balance } from "../wallet/schemas.ts";
 import { MAX_USERS_WALKED } from "./limits.ts";
@@ -30,6 +32,15 @@ export const UsersQuery = closed({
   role: Type.Optional(names(ROLES_OF_USERS)),
   kyc_tier: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
   suspended: Type.Optional(Type.Boolean()),
+});
+
+export const Restoration = closed({
+  tokens: Type.Optional(
+    names(SUSPENDED_TOKENS, {
+      description: "what becomes of its personal access tokens and its grants to third parties; `revoke` unless given",
+    }),
+  ),
+  note,
 });
 
 export const OperatorUser = closed({

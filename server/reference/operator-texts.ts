@@ -5,7 +5,14 @@ import type { TermsChange } from "../accounts/terms.ts";
 import type { Now, PageQuery } from "../http/schemas.ts";
 import type { NoteOnly } from "../http/text-schemas.ts";
 import type { MarketChanges, NewEvent, NewMarket, ProposalsQuery, Resolution, Settlement } from "../markets/schemas.ts";
-import type { ApplicationsQuery, AuditLine, AuditQuery, Health, UsersQuery } from "../operators/schemas.ts";
+import type {
+  ApplicationsQuery,
+  AuditLine,
+  AuditQuery,
+  Health,
+  Restoration,
+  UsersQuery,
+} from "../operators/schemas.ts";
 import type {
   AllWithdrawalsQuery,
   HousePayment,
@@ -199,7 +206,7 @@ export const OPERATOR_TEXTS: OperationTexts = {
   "POST /admin/users/:id/restore": text("restoreUser", {
     errors: [409],
     params: { id: 3 },
-    body: NOTE,
+    body: { ...NOTE, tokens: "restore" } satisfies Static<typeof Restoration>,
     response: example.operatorUser,
   }),
   "PATCH /admin/users/:id/terms": text("setTerms", {

@@ -88,7 +88,7 @@ describe("keys rotate", () => {
 });
 
 describe("suspend and restore", () => {
-  test("reject tokens of all kinds, close sockets and cancel orders, and bring back all but the orders", async () => {
+  test("reject tokens of all kinds, close sockets and cancel orders, and bring back the tokens that the operator restores", async () => {
     const { server } = world;
     const market = world.market();
     const session = await signIn(server, "maker@example.com");
@@ -105,7 +105,7 @@ describe("suspend and restore", () => {
     for (const socket of sockets) expect(await socket.closed).toBe(4401);
     expect(await other.request("GET", "/me")).toMatchObject({ status: 200 });
     const refresh = await other.request("POST", "/auth/refresh", { body: { refresh_token: session.refreshToken } });
-    expect(refresh).toMatchObject({ status: 403, code: 40300 });
+    expect(refresh).toMatchObject({ status: 401, code: 40100 });
     const again = { email: "maker@example.com", password: PASSWORD };
     expect(await other.request("POST", "/auth/login", { body: again })).toMatchObject({ status: 403, code: 40300 });
     const wrong = { ...again, password: "not the password" };
@@ -116,7 +116,10 @@ describe("suspend and restore", () => {
     world.server = await server.restart();
     const later = new Client(world.server, tokenOf("maker"));
     expect(await later.request("GET", "/me")).toMatchObject({ status: 403, code: 40300 });
-    expect((await admin(server.dataDir, "restore", "maker@example.com")).code).toBe(0);
+    expect((await admin(server.dataDir, "restore", "maker@example.com", "--tokens", "restore")).code).toBe(0);
+    const ended = new Client(world.server, session.accessToken);
+    expect(await ended.request("GET", "/me")).toMatchObject({ status: 401, code: 40100 });
+    ended.close();
     expect((await later.get<OrderJson>(`/orders/${id}`)).status).toBe("canceled");
     expect((await later.place(terms(market, 0, BUY, 100, 5))).status).toBe("queued");
     for (const client of [session.client, later]) client.close();

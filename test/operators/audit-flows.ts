@@ -343,8 +343,9 @@ export const FLOWS: readonly Flow[] = [
       expect((await person.ask("GET", "/me")).code).toBe(40300);
       await stage.admin("restore", email);
       expect(stage.lines("actor = 'admin' AND user_id = ?", user.id)).toMatchObject([
+        { action: "session.end", details: { reason: "account_suspended" } },
         { action: "user.suspend", subject: user.id },
-        { action: "user.restore", subject: user.id },
+        { action: "user.restore", subject: user.id, details: { note: null, tokens: "revoke" } },
       ]);
       for (const key of privateParts(stage.world.server.dataDir)) stage.secret("private key", key);
       await stage.admin("keys", "rotate");

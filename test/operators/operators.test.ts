@@ -244,7 +244,7 @@ describe("over a kill -9", () => {
     const id = await idOf("returner");
     returnersOrder = await orderAt(guests.client(world.server, tokenOf("returner")), 100);
     expect(await post(`/admin/users/${id}/suspend`)).toMatchObject({ code: 0 });
-    const restored = await post(`/admin/users/${id}/restore`);
+    const restored = await post(`/admin/users/${id}/restore`, { tokens: "restore" });
     expect(restored).toMatchObject({ code: 0, data: { id, suspended_at: null } });
     requestIds.restore = restored.headers["x-request-id"];
   }
@@ -353,6 +353,7 @@ describe("over a kill -9", () => {
       { id, balance: { held: 0 } },
     ]);
     expect(auditsOf(requestIds.suspend)).toEqual([
+      expect.objectContaining({ action: "session.end", user_id: id, details: '{"reason":"account_suspended"}' }),
       {
         action: "user.suspend",
         actor: `operator ${await idOf("operator")}`,
@@ -361,7 +362,8 @@ describe("over a kill -9", () => {
         details: '{"note":"asked for papers"}',
       },
     ]);
-    expect(await post(`/admin/users/${id}/restore`)).toMatchObject({ code: 0, data: { id, suspended_at: null } });
+    const restored = await post(`/admin/users/${id}/restore`, { tokens: "restore" });
+    expect(restored).toMatchObject({ code: 0, data: { id, suspended_at: null } });
     await orderAt(guests.client(world.server, tokenOf("trader")), 100);
   });
 

@@ -1,6 +1,8 @@
 /** Dialogs that suspend and restore a user and reset lost second factors. */
+import { useState } from "preact/hooks";
 import { request } from "../../session.ts";
 import type { FactorReset, OperatorUser } from "../../types.ts";
+import { Checkbox } from "../../ui/fields.tsx";
 import { DecisionDialog } from "./decision-dialog.tsx";
 
 export interface DialogProps {
@@ -27,21 +29,24 @@ export function SuspendDialog({ user: { id, email }, onClose, onDone }: DialogPr
         <strong>{email}</strong>
       </p>
       <p>
-        This cancels all orders of the account, closes its connections, and rejects its tokens and sign-ins until you
-        restore it. Balance and positions stay; withdrawals aren't paid in the meantime.
+        This cancels all orders of the account, closes its connections, ends its sessions, and rejects its tokens and
+        sign-ins until you restore it. Balance and positions stay; withdrawals aren't paid in the meantime.
       </p>
     </DecisionDialog>
   );
 }
 
 export function RestoreDialog({ user: { id, email }, onClose, onDone }: DialogProps) {
+  const [keepsTokens, setKeepsTokens] = useState(false);
   return (
     <DecisionDialog
       title="Restore account"
       confirm="Restore"
       noteHint="Reason, recorded in the audit log."
       act={async (note) => {
-        await request("POST", `/admin/users/${id}/restore`, { body: { note } });
+        await request("POST", `/admin/users/${id}/restore`, {
+          body: { note, tokens: keepsTokens ? "restore" : "revoke" },
+        });
         return `${email} can sign in and trade again.`;
       }}
       onClose={onClose}
@@ -50,7 +55,13 @@ export function RestoreDialog({ user: { id, email }, onClose, onDone }: DialogPr
       <p>
         <strong>{email}</strong>
       </p>
-      <p>The user can sign in and trade again, and tokens work again. Canceled orders stay canceled.</p>
+      <p>The user can sign in and trade again. Canceled orders stay canceled, and old sessions stay ended.</p>
+      <Checkbox
+        label="Restore API tokens and connected apps"
+        hint="Otherwise they are revoked: a thief's would work again, too."
+        checked={keepsTokens}
+        onChange={setKeepsTokens}
+      />
     </DecisionDialog>
   );
 }
