@@ -7,7 +7,7 @@ import { clientRemoval } from "./oauth-client-removal.ts";
 import type { Sessions } from "./sessions.ts";
 import type { Grant, RequestedAudit, RequestedWrite, User } from "./types.ts";
 
-export interface AccessRevocation {
+interface AccessRevocation {
   /** Why sessions ended, for the audit log. */
   readonly reason: "email_verified" | "email_claimed" | "password_reset" | "account_suspended" | "account_restored";
   /**
