@@ -12,9 +12,11 @@ import { BrokenLog } from "../../engine/log/broken-log.ts";
 import { LogFiles, type LogPlace } from "../../engine/log/log-files.ts";
 import { snapshotPath } from "../../engine/projection/base-tables.ts";
 import { loadProjection, type Projection } from "../../engine/projection/load/projection.ts";
+import { Projector } from "../../engine/projection/projector.ts";
 import { CheckedLog, rebuildBase, rebuildTables } from "../../engine/projection/rebuild.ts";
 import { differingTables, hashTables } from "../../engine/projection/table-hashes.ts";
 import { type Finding, verifyDatabase } from "../../engine/projection/verify.ts";
+import { openSqlite } from "../../engine/util/sqlite.ts";
 import { openExisting } from "../util/data-folder.ts";
 import { ProgressBar } from "./progress-bar.ts";
 
@@ -23,11 +25,11 @@ const REBUILT = "the tables are what the log says";
 const IN_MEMORY_BYTES = 2 ** 30;
 
 /** The log beside a tables' file: of a data folder, or of a backup named NAME.db. */
-function logBeside(tables: string): LogPlace {
+function logBeside(tables: string): LogPlace & { readonly expected: string } {
   const name = basename(tables);
   const folder = dirname(tables);
-  const journal = join(folder, name === "exchange.db" ? "journal.db" : journalNameOf(name));
-  return { journal: existsSync(journal) ? journal : null, archives: join(folder, "log") };
+  const expected = join(folder, name === "exchange.db" ? "journal.db" : journalNameOf(name));
+  return { journal: existsSync(expected) ? expected : null, archives: join(folder, "log"), expected };
 }
 
 /** The name of the log in a backup whose tables have this name. */
@@ -49,9 +51,8 @@ export function verifyFiles(file: string): Finding[] {
 
 function verifyLog(tables: Database.Database, file: string): Finding[] {
   const place = logBeside(file);
-  if (place.journal === null) {
-    return [{ name: LINKED, ok: true, figures: `not checked: there is no log beside ${file}` }];
-  }
+  const projected = loadProjection(tables);
+  if (place.journal === null) return [withoutLog(projected, place.expected)];
   const files = new LogFiles(place);
   try {
     return verifyOpenLog(tables, file, place, files);
@@ -63,18 +64,18 @@ function verifyLog(tables: Database.Database, file: string): Finding[] {
   }
 }
 
+/** Only tables that no batch was projected into need no log: those of an exchange that never started with one. */
+function withoutLog({ batch, hash }: Projection, expected: string): Finding {
+  const ok = hash === "";
+  const figures = ok ? "there is no log yet" : `there is no ${expected}, and the tables contain batch ${batch} of it`;
+  return { name: LINKED, ok, figures };
+}
+
 function verifyOpenLog(tables: Database.Database, file: string, place: LogPlace, files: LogFiles): Finding[] {
   const projected = loadProjection(tables);
-  if (files.range() === null) {
-    const ok = projected.hash === "";
-    return [
-      {
-        name: LINKED,
-        ok,
-        figures: ok ? "the log is empty" : `the log is empty, the tables are of batch ${projected.batch}`,
-      },
-    ];
-  }
+  const lost = lossOf(projected, files, place);
+  if (lost !== null) return [{ name: LINKED, ok: false, figures: lost }];
+  if (files.range() === null) return [{ name: LINKED, ok: true, figures: "the log is empty" }];
   const log = new CheckedLog(files);
   for (const archive of files.archives) checkFile(place, archive.day);
   const mismatch = mismatchOf(projected, log);
@@ -86,9 +87,27 @@ function verifyOpenLog(tables: Database.Database, file: string, place: LogPlace,
   };
   if (rebuildBase(log, place.archives) !== null) return [linked, compare(tables, file, place, log)];
   const bar = new ProgressBar("log");
-  log.read((number) => bar.show(number, log.last));
+  log.read((number, _body, hash) => {
+    if (number === projected.batch && hash() !== projected.hash) {
+      throw new BrokenLog(`batch ${number} of the log is not the tables'`);
+    }
+    bar.show(number, log.last);
+  });
   bar.end();
-  return [linked, { name: REBUILT, ok: true, figures: `not checked: the log begins with batch ${log.first}` }];
+  return [linked, projectRest(file, projected, log)];
+}
+
+/** Which part of the log is gone; null if none is. Days that LOG_DAYS removed are before `logBegins`. */
+function lossOf({ batch, hash, logBegins }: Projection, files: LogFiles, { archives }: LogPlace): string | null {
+  const journal = files.journalRange();
+  const archived = files.archives.at(-1)?.last ?? 0;
+  if (archived > (journal?.last ?? 0)) {
+    return `the archives end with batch ${archived}, journal.db with ${journal?.last ?? 0}`;
+  }
+  const range = files.range();
+  if (range === null) return hash === "" ? null : `the log is empty, the tables are of batch ${batch}`;
+  if (range.first <= logBegins) return null;
+  return `the log begins with batch ${range.first}, and should with ${logBegins}: ${archives} lacks archives`;
 }
 
 /** Why the tables can't be of this log; null if they can. */
@@ -103,23 +122,66 @@ function checkFile({ archives }: LogPlace, day: string): void {
   if (reader.hashFile() !== reader.description.sha256) throw new BrokenLog(`the archive of ${day} was changed`);
 }
 
-/** Builds the tables from the log, and compares all rows. */
+/** Builds the tables from the log, compares all rows, and projects the rest of the log as the next start will. */
 function compare(tables: Database.Database, file: string, { archives }: LogPlace, log: CheckedLog): Finding {
   const { batch } = loadProjection(tables);
   const isSmall = statSync(file).size < IN_MEMORY_BYTES && !existsSync(snapshotPath(archives));
-  const folder = mkdtempSync(join(tmpdir(), "exchange-verify-"));
-  const bar = new ProgressBar("log");
-  try {
+  return inFolder((folder) => {
     const path = isSmall ? ":memory:" : join(folder, "tables.db");
+    const bar = new ProgressBar("log");
     const onProgress = (done: number, last: number): void => bar.show(done, last);
-    const rebuilt = rebuildTables({ path, archives, log, until: batch, onProgress });
+    let hashes = new Map<string, string>();
+    const pause = { batch, run: (rebuilt: Database.Database) => void (hashes = hashTables(rebuilt)) };
+    rebuildTables({ path, archives, log, until: log.last, pause, onProgress }).close();
     bar.end();
-    const hashes = hashTables(rebuilt);
-    rebuilt.close();
     const differing = differingTables(hashTables(tables), hashes).map((name) => name || "the schema");
     const figures =
       differing.length === 0 ? `${hashes.size - 1} tables as of batch ${batch}` : `differing: ${differing.join(", ")}`;
     return { name: REBUILT, ok: differing.length === 0, figures };
+  });
+}
+
+/** Projects what the tables lack into a copy, as the next start will. */
+function projectRest(file: string, { batch }: Projection, log: CheckedLog): Finding {
+  const figures = `not checked: the log begins with batch ${log.first}`;
+  if (batch === log.last) return { name: REBUILT, ok: true, figures };
+  return inFolder((folder) => {
+    const path = join(folder, "tables.db");
+    copyTables(file, path);
+    const copy = openSqlite(path);
+    try {
+      const projector = new Projector(copy, log.files, { checksHashes: true });
+      for (const body of log.files.bodies(projector.position.batch + 1)) {
+        if (projector.position.batch >= log.last) break;
+        projector.apply(body);
+      }
+      projector.commit();
+    } finally {
+      copy.close();
+    }
+    return { name: REBUILT, ok: true, figures };
+  });
+}
+
+/** A running exchange's tables may be some batches further than those that are verified. */
+function copyTables(file: string, path: string): void {
+  const tables = openExisting(file);
+  try {
+    tables.pragma("query_only = OFF");
+    tables.prepare("VACUUM INTO ?").run(path);
+  } finally {
+    tables.close();
+  }
+}
+
+/** Reports what the projector refuses as a finding: the next start would refuse it, too. */
+function inFolder(check: (folder: string) => Finding): Finding {
+  const folder = mkdtempSync(join(tmpdir(), "exchange-verify-"));
+  try {
+    return check(folder);
+  } catch (error) {
+    if (error instanceof BrokenLog) throw error;
+    return { name: REBUILT, ok: false, figures: `the log can't be projected: ${(error as Error).message}` };
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +17,7 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { MARKETS, USERS } from "../../bench/figures/log/traffic.ts";
 import { ArchiveList, archivePath } from "../../engine/log/archive-format.ts";
-import { readHeader, recordsOf } from "../../engine/log/batch-format.ts";
+import { bodyBytes, hashOf, readHeader, recordsOf, writeHeader } from "../../engine/log/batch-format.ts";
 import { openLogReader } from "../../engine/log/log-files.ts";
 import { differingTables, hashTables } from "../../engine/projection/table-hashes.ts";
 import type { Finding } from "../../engine/projection/verify.ts";
@@ -149,6 +150,11 @@ test("where the log no longer reaches back, verify says so and checks the rest",
   const folder = freshCopy();
   const [first] = new ArchiveList(join(folder, "log")).read();
   for (const ending of [".json", ".log.gz"]) rmSync(join(folder, "log", first!.day + ending));
+  // Nothing says that LOG_DAYS removed it.
+  const lost = `the log begins with batch ${first!.last + 1}, and should with 1: ${join(folder, "log")} lacks archives`;
+  const missing = [{ name: LINKED, ok: false, figures: lost }];
+  expect(findingsOf(await admin(folder, "verify"))).toMatchObject({ code: 1, failed: missing });
+  forgetBefore(folder, first!.last + 1);
   const { code, failed, log } = findingsOf(await admin(folder, "verify"));
   expect([code, failed]).toEqual([0, []]);
   expect(log[1]).toBe(`not checked: the log begins with batch ${first!.last + 1}`);
@@ -158,6 +164,77 @@ test("where the log no longer reaches back, verify says so and checks the rest",
     errors: `the log begins with batch ${first!.last + 1}: the tables can't be rebuilt without those before\n`,
   });
 });
+
+/** As the projector does for LOG_DAYS. */
+function forgetBefore(folder: string, batch: number): void {
+  withDatabase(folder, (db) => {
+    db.prepare("UPDATE projection SET log_begins = ?").run(batch);
+    db.prepare("DELETE FROM update_index WHERE batch < ?").run(batch);
+    db.exec("DELETE FROM term_changes");
+  });
+}
+
+test("verify says where the log is missing: journal.db, a link that leads nowhere, its batches, its archives", async () => {
+  const last = bodiesIn(days.folder).length;
+  const failureIn = async (folder: string, ...file: string[]): Promise<string> => {
+    const { code, failed } = findingsOf(await admin(folder, "verify", ...file));
+    expect([code, failed.map(({ name }) => name)]).toEqual([1, [LINKED]]);
+    return failed[0]!.figures;
+  };
+  const folder = freshCopy();
+  const journal = join(folder, "journal.db");
+  rmSync(journal);
+  const gone = `there is no ${journal}, and the tables contain batch ${last} of it`;
+  expect(await failureIn(folder)).toBe(gone);
+  symlinkSync(join(folder, "elsewhere.db"), journal);
+  expect(await failureIn(folder)).toBe(gone);
+  const archived = freshCopy();
+  withJournal(archived, (db) => db.exec("DELETE FROM batches"));
+  expect(await failureIn(archived)).toMatch(/^the archives end with batch \d+, journal.db with 0$/);
+  rmSync(join(archived, "log"), { recursive: true });
+  expect(await failureIn(archived)).toBe(`the log is empty, the tables are of batch ${last}`);
+  const unarchived = freshCopy();
+  rmSync(join(unarchived, "log"), { recursive: true });
+  expect(await failureIn(unarchived)).toMatch(/^the log begins with batch \d+, and should with 1: .* lacks archives$/);
+  const to = temporaryFolder();
+  expect((await admin(days.folder, "backup", join(to, "copy.db"))).code).toBe(0);
+  rmSync(join(to, "copy.journal.db"));
+  expect(await failureIn(to, join(to, "copy.db"))).toMatch(`there is no ${join(to, "copy.journal.db")}`);
+});
+
+test("verify finds a last batch that the next start refuses, though it follows the one before", async () => {
+  for (const forgets of [false, true]) {
+    const folder = freshCopy();
+    const all = bodiesIn(folder);
+    const [first] = new ArchiveList(join(folder, "log")).read();
+    if (forgets) {
+      for (const ending of [".json", ".log.gz"]) rmSync(join(folder, "log", first!.day + ending));
+      forgetBefore(folder, first!.last + 1);
+    }
+    const last = all.at(-1)!;
+    const header = readHeader(last);
+    const body = Buffer.alloc(bodyBytes({ records: 0, texts: 0, writes: 9 }));
+    const parts = { records: 0, texts: 0, writes: 9, flags: 0, position: header.position + header.records };
+    const { last_entry_id: lastEntry } = lastEntryIn(folder);
+    writeHeader(body, { ...header, ...parts, number: all.length + 1, lastEntry }, hashOf(last));
+    // A request of five bytes that are no MessagePack of one.
+    body.writeUInt32LE(5, body.length - 9);
+    body.fill(0xc1, body.length - 5);
+    withJournal(folder, (db) =>
+      db.prepare("INSERT INTO batches VALUES (?, ?, ?)").run(all.length + 1, header.at, body),
+    );
+    const { code, failed } = findingsOf(await admin(folder, "verify"));
+    expect([code, failed.map(({ name }) => name)]).toEqual([1, [REBUILT]]);
+    expect(failed[0]!.figures).toMatch(/^the log can't be projected: /);
+  }
+});
+
+function lastEntryIn(folder: string): { last_entry_id: number } {
+  const db = openReadOnly(join(folder, "exchange.db"));
+  const row = db.prepare("SELECT last_entry_id FROM totals").get() as { last_entry_id: number };
+  db.close();
+  return row;
+}
 
 test("rebuild gives byte-equal tables, and replaces a file only if asked or if there is none", async () => {
   const folder = freshCopy();
