@@ -19,8 +19,9 @@ export interface LogStart {
 }
 
 /** Opens journal.db, and creates it if it doesn't exist. */
-export function openJournal(path: string, durability: Durability): Database.Database {
-  const db = openDatabase(path, durability);
+/** @param busyMs how long it waits for a lock */
+export function openJournal(path: string, durability: Durability, busyMs?: number): Database.Database {
+  const db = openDatabase(path, durability, busyMs);
   // A batch is written once, and only its end is read again.
   db.pragma("cache_size = -8192");
   db.exec(SCHEMA);

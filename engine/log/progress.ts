@@ -7,7 +7,7 @@
  *                 at (ms)                      at (ms)                      reader waits for
  *                 log stage                    projector                    gateway
  *   then 32-bit words: 0 the log stage wants a checkpoint; 16 the gateway wants the projector to stop; 32 the projector has
- *   finished the checkpoint
+ *   finished the checkpoint; 48 what keeps the projector from writing, and 49 that a checkpoint of the tables failed
  */
 const COMMITTED = 0;
 const PROJECTED = 16;
@@ -20,6 +20,12 @@ const WORDS = 64;
 const CHECKPOINT_WANTED = 0;
 const STOP = 16;
 const CHECKPOINT_DONE = 32;
+const OBSTACLE = 48;
+const TABLES_CHECKPOINT_FAILED = 49;
+
+/** What keeps the projector from writing the tables for now. */
+export const Obstacle = { none: 0, lock: 1, disk: 2 } as const;
+export type Obstacle = (typeof Obstacle)[keyof typeof Obstacle];
 
 /** A batch of the log. */
 export interface Position {
@@ -119,6 +125,26 @@ export class LogProgress {
   /** True once after each checkpoint. */
   takeCheckpointDone(): boolean {
     return Atomics.exchange(this.words, CHECKPOINT_DONE, 0) === 1;
+  }
+
+  /** What keeps the projector from writing; it tries again until nothing does. */
+  get obstacle(): Obstacle {
+    return Atomics.load(this.words, OBSTACLE) as Obstacle;
+  }
+
+  /** Called only by the projector. */
+  reportObstacle(obstacle: Obstacle): void {
+    Atomics.store(this.words, OBSTACLE, obstacle);
+  }
+
+  /** True while the WAL of the tables can't be copied into their file, and grows. */
+  get hasCheckpointFailed(): boolean {
+    return Atomics.load(this.words, TABLES_CHECKPOINT_FAILED) === 1;
+  }
+
+  /** Called only by the projector. */
+  reportCheckpoint(hasFailed: boolean): void {
+    Atomics.store(this.words, TABLES_CHECKPOINT_FAILED, hasFailed ? 1 : 0);
   }
 
   private read(cell: number): Position {

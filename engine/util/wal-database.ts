@@ -15,8 +15,9 @@ const MIN_SQLITE = [3, 51, 3] as const;
 const BUSY_MS = 5_000;
 const READERS_MS = 250;
 
-export function openDatabase(path: string, durability: Durability): Database.Database {
-  const db = openSqlite(path, { timeout: BUSY_MS });
+/** @param busyMs how long it waits for a lock */
+export function openDatabase(path: string, durability: Durability, busyMs = BUSY_MS): Database.Database {
+  const db = openSqlite(path, { timeout: busyMs });
   assertSqliteVersion(db);
   db.pragma("journal_mode = WAL");
   db.pragma(`synchronous = ${SYNCHRONOUS[durability]}`);

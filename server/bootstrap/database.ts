@@ -19,6 +19,8 @@ import { archiveFolder, journalPath, tablesPath } from "../util/data-folder.ts";
 
 /** Checking every page of a larger database at each start would take longer than recovery: `admin verify` does. */
 const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
+/** How long a start waits for another program's lock. */
+const START_LOCK_MS = 30_000;
 const DAMAGE_CODES = ["SQLITE_CORRUPT", "SQLITE_NOTADB"];
 
 export interface ExchangeDatabase {
@@ -37,11 +39,12 @@ export interface ExchangeDatabase {
 /** @throws ConfigError where a page is damaged, or the files don't belong together */
 export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeDatabase {
   const [path, log, archives] = [tablesPath(dataDir), journalPath(dataDir), archiveFolder(dataDir)];
-  const journal = openChecked(log, () => openJournal(log, durability));
+  const journal = openChecked(log, () => openJournal(log, durability, START_LOCK_MS));
   if (readLogEnd(journal) !== null) restoreSnapshot(path);
-  const db = openChecked(path, () => openDatabase(path, durability === "full" ? "normal" : durability));
-  migrate(db);
+  const tablesDurability = durability === "full" ? "normal" : durability;
+  const db = openChecked(path, () => openDatabase(path, tablesDurability, START_LOCK_MS));
   try {
+    migrate(db);
     const end = recover(db, journal, { journal: log, archives });
     const since = journal.prepare("SELECT at FROM batches ORDER BY number LIMIT 1").pluck().get() as number | undefined;
     // Before the threads open the files: they would have to wait for the reads of recovery.
@@ -51,7 +54,7 @@ export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeD
     return { db, path, journalPath: log, archives, end, logSince: since ?? null };
   } catch (error) {
     if (error instanceof BrokenLog) throw new ConfigError(`DATA_DIR: ${error.message}`);
-    throw error;
+    throw explainDamage(error, basename(path));
   }
 }
 
@@ -88,12 +91,16 @@ function openChecked(path: string, open: () => Database.Database): Database.Data
   }
 }
 
-/** The ConfigError that explains an error of SQLite where a file is damaged; any other error unchanged. */
+/** The ConfigError that explains an error of SQLite where a file is damaged or locked; any other error unchanged. */
 export function explainDamage(thrown: unknown, file = "exchange.db or journal.db"): unknown {
   const { code, message } = thrown as { code?: unknown; message?: string };
+  if (String(code).startsWith("SQLITE_BUSY")) return new ConfigError(`DATA_DIR: ${file} is locked ${BY_ANOTHER}`);
   const isDamage = DAMAGE_CODES.some((name) => String(code).startsWith(name));
   return isDamage ? damaged(file, String(message)) : thrown;
 }
+
+const BY_ANOTHER =
+  "by another program: end its transaction (a shell with BEGIN, VACUUM, a tool that copies databases), see docs/operations.md";
 
 function damaged(file: string, finding: string): ConfigError {
   const remedy = file === "exchange.db" ? "rebuild it from the log or restore a back-up" : "restore a back-up";

@@ -11,5 +11,7 @@ export interface LagBounds {
   readonly ms: number;
 }
 
+/** One mark a tick of 200 ms, for more than twice the time at which trading pauses. */
+export const MAX_LAG_MARKS = 2 ** 13;
 /** 64 M events take the projector about a minute. */
 export const MAX_LAG: LagBounds = { events: 2 ** 26, ms: 600_000 };

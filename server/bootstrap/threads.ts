@@ -7,7 +7,7 @@ import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { COMMAND_RING_RECORDS, EVENT_RING_RECORDS, MAX_LIVE_ORDERS } from "../../engine/limits.ts";
 import type { LogStart } from "../../engine/log/database.ts";
 import type { LogSetup } from "../../engine/log/log-stage.ts";
-import { LogProgress } from "../../engine/log/progress.ts";
+import { LogProgress, Obstacle } from "../../engine/log/progress.ts";
 import { createRing, RingConsumer, type RingMemory, RingProducer } from "../../engine/ring/ring.ts";
 import { Waker } from "../../engine/ring/waker.ts";
 import type {
@@ -171,7 +171,8 @@ export function threadProgress({ links, progress }: Threads, writer: AccountWrit
     { name: "log", waiting: () => writer.postedCount, position: () => progress.committedBatch },
     {
       name: "projector",
-      waiting: () => progress.committedBatch - progress.projectedBatch,
+      // It waits for a lock, or for room on the disk: ProjectionLag says so, and bounds it.
+      waiting: () => (progress.obstacle === Obstacle.none ? progress.committedBatch - progress.projectedBatch : 0),
       position: () => progress.projectedBatch,
     },
   ];

@@ -11,7 +11,6 @@ import type { FailTrading } from "./failure.ts";
 import { FileGuard } from "./file-guard.ts";
 import type { OperatorServices } from "./operator-services.ts";
 import type { OverdueDeletion } from "./overdue.ts";
-import { ProjectionLag } from "./projection-lag.ts";
 import { type Threads, threadProgress } from "./threads.ts";
 import type { TradingServices } from "./trading-services.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -43,7 +42,6 @@ export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
   const { database, trading, operators, hub, fail } = options;
   const files = new FileGuard([database.path, database.journalPath].flatMap((path) => [path, `${path}-wal`]));
   const watchdog = new Watchdog(threadProgress(options.threads, trading.writer), MAX_STALL_MS / TICK_MS);
-  const lag = new ProjectionLag({ progress: trading.progress, exchange: trading.exchange, logger: options.logger });
   const watchClock = createClockWatch(trading.timeline, options.logger);
   return [
     setInterval(() => {
@@ -52,7 +50,7 @@ export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
       const now = Date.now();
       trading.exchange.tick(now);
       trading.projected.expire();
-      lag.check();
+      trading.lag.check();
       operators.life.closeDue(now);
       watchClock(now);
     }, TICK_MS),

@@ -11,6 +11,7 @@ import { AccountWriter, PortMailbox } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import type { Config } from "../config.ts";
 import { Idempotency } from "../http/idempotency.ts";
+import type { Logger } from "../logger.ts";
 import { MarketCatalog } from "../markets/catalog.ts";
 import { MarketFeed } from "../markets/feed.ts";
 import { MarketLists } from "../markets/lists.ts";
@@ -31,6 +32,7 @@ import { TimeSlicer } from "../util/time-slicer.ts";
 import { Timeline } from "../util/timeline.ts";
 import { createAdmission } from "./admission.ts";
 import type { ExchangeDatabase } from "./database.ts";
+import { ProjectionLag } from "./projection-lag.ts";
 import type { LoadedExchange } from "./recovery.ts";
 import type { Threads } from "./threads.ts";
 
@@ -44,6 +46,7 @@ interface TradingOptions {
   readonly store: OrderStore;
   readonly clockEpoch: number;
   readonly startedAt: number;
+  readonly logger: Logger;
   /** Gets the error that a thread of the pool `name` died of. */
   readonly onThreadLost: (name: string) => (error: Error) => void;
 }
@@ -89,7 +92,9 @@ export function createTradingServices(options: TradingOptions) {
   const catalog = new MarketCatalog(registry, writer);
   const services = { exchange, entry, cancelTimers, history, lists, feed, catalog, idempotency, writer };
   const { progress } = threads;
-  return { ...services, counters, timeline, projected, progress, totals: readTotals(ledger, progress), startedAt };
+  const lag = new ProjectionLag({ progress, exchange, logger: options.logger });
+  const totals = readTotals(ledger, progress);
+  return { ...services, counters, timeline, projected, progress, lag, totals, startedAt };
 }
 
 function createExchange(

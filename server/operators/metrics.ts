@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { collectDefaultMetrics, type Metric, type MetricType, Registry } from "prom-client";
 import { ORDER_STATUSES } from "../../engine/constants.ts";
-import type { LogProgress } from "../../engine/log/progress.ts";
+import { type LogProgress, Obstacle } from "../../engine/log/progress.ts";
 import type { Histogram } from "../../engine/util/histogram.ts";
 import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
@@ -25,6 +25,8 @@ const MICROSECONDS = 1e6;
 export interface MetricsOptions {
   readonly totals: () => ExchangeTotals;
   readonly progress: LogProgress;
+  /** How far the tables are behind the log. */
+  readonly lag: { readonly events: number; readonly ageMs: number };
   readonly counters: Counters;
   readonly exchange: Exchange;
   readonly history: History;
@@ -216,7 +218,7 @@ export class Metrics {
   }
 
   private addPipeline(): void {
-    const { exchange, history, progress, batchCommands, commitTimes, commitOrders } = this.options;
+    const { exchange, history, lag, progress, batchCommands, commitTimes, commitOrders } = this.options;
     const { links } = exchange;
     const rings = (name: string, help: string, read: (link: (typeof links)[number]) => number): void =>
       this.add("gauge", name, help, () => links.map((link, i) => ({ labels: { engine: i + 1 }, value: read(link) })));
@@ -231,12 +233,15 @@ export class Metrics {
     this.add("histogram", "commit_orders", "Placements in one commit of the log", () =>
       samplesOf("commit_orders", commitOrders, 1),
     );
-    this.gauge("projection_lag_events", "Events committed and not in the tables yet", () => {
-      return Math.max(0, progress.committed.records - progress.projected.records);
+    this.gauge("projection_lag_events", "Events committed and not in the tables yet", () => lag.events);
+    this.gauge("projection_lag_seconds", "Age of the oldest commit that isn't in the tables yet", () => {
+      return lag.ageMs / 1_000;
     });
-    this.gauge("projection_lag_seconds", "How far the tables are behind the log", () => {
-      const { committed, projected } = progress;
-      return projected.batch >= committed.batch ? 0 : Math.max(0, committed.at - projected.at) / 1_000;
+    this.gauge("projection_blocked", "1 while a lock or a full disk keeps exchange.db from being written", () => {
+      return progress.obstacle === Obstacle.none ? 0 : 1;
+    });
+    this.gauge("tables_checkpoint_failed", "1 while the WAL of exchange.db can't be copied into it, and grows", () => {
+      return progress.hasCheckpointFailed ? 1 : 0;
     });
     this.gauge("history_queue", "Reads waiting for a thread of the history pool", () => history.queued);
   }

@@ -61,10 +61,11 @@ export class CompleteSets {
   }
 
   private marketOf(marketId: number): Market {
-    const { registry, refusal } = this.exchange;
+    const { registry, refusal, pause } = this.exchange;
     const market = registry.get(marketId);
     if (market === undefined) throw notFound("market");
-    if (refusal !== null) throw refusal;
+    const closed = refusal ?? pause;
+    if (closed !== null) throw closed;
     return market;
   }
 }

@@ -78,6 +78,8 @@ export class Exchange {
   users: UserListener = NO_USER_LISTENER;
   /** What every trading request is refused with; null while there is trading. */
   refusal: ApiError | null = null;
+  /** What new orders, splits and merges are refused with while the tables are too far behind; cancels go on. */
+  pause: ApiError | null = null;
   private readonly loop: GatewayLoop;
   private readonly projection: EventProjection;
 

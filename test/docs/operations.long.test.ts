@@ -267,13 +267,24 @@ test("the scripts back up a live exchange and check the copy", async () => {
   expect(statSync(join(env.BACKUP_DIR, copy!)).mode & 0o077).toBe(0);
   // A copy that is too old fails, even if it is sound.
   const old = new Date(Date.now() - 4 * 3_600_000).toISOString().replaceAll(/[-:]|\.\d+/g, "");
-  renameSync(join(env.BACKUP_DIR, copy!), join(env.BACKUP_DIR, `${old}.db`));
+  const rename = (from: string, to: string): void => {
+    for (const ending of [".db", ".journal.db"])
+      renameSync(join(env.BACKUP_DIR, from + ending), join(env.BACKUP_DIR, to + ending));
+  };
+  const stamp = copy!.replace(/\.db$/, "");
+  rename(stamp, old);
   const stale = run("verify-backup.sh");
   expect(await stale.exited).toBe(1);
   expect(stale.output).toContain("is TOO OLD");
   const patient = new Running(join(ROOT, FOLDER, "verify-backup.sh"), [], ROOT, { ...env, MAX_AGE_MINUTES: "300" });
   expect(await patient.finished()).toBe("");
-  renameSync(join(env.BACKUP_DIR, `${old}.db`), join(env.BACKUP_DIR, copy!));
+  rename(old, stamp);
+  // A copy of the tables without the log can't be restored.
+  renameSync(join(env.BACKUP_DIR, `${stamp}.journal.db`), join(env.BACKUP_DIR, "elsewhere"));
+  const half = run("verify-backup.sh");
+  expect(await half.exited).toBe(1);
+  expect(half.output).toContain("is WRONG");
+  renameSync(join(env.BACKUP_DIR, "elsewhere"), join(env.BACKUP_DIR, `${stamp}.journal.db`));
   // A corrupted copy fails.
   writeFileSync(join(env.BACKUP_DIR, copy!), "no database");
   const corrupted = run("verify-backup.sh");

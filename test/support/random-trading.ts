@@ -95,7 +95,8 @@ export class RandomTrading {
     const { code, msg, data } = await client.request<T>(method, path, body === undefined ? {} : { body, headers });
     // On a busy machine, a request may arrive after the expiry that it asks for.
     const isLate = code === 40000 && msg === "expires_at: must lie in the future";
-    if (!EXPECTED.includes(code) && !isLate) throw new Error(`${method} ${path} ${JSON.stringify(body)}: ${code} ${msg}`);
+    if (!EXPECTED.includes(code) && !isLate)
+      throw new Error(`${method} ${path} ${JSON.stringify(body)}: ${code} ${msg}`);
     return code === 0 ? data : null;
   }
 
