@@ -1,2 +1,15 @@
-/** The error of a log that lacks a batch, or has one that doesn't belong there. Its message is one line for an operator. */
+/** Errors of the log. Their messages are one line for an operator. */
+
+/** The log lacks a batch, or has one that doesn't belong there. */
 export class BrokenLog extends Error {}
+
+/** Batches are gone, with the archive that had them. */
+export class LogGap extends BrokenLog {
+  /** The first batch after the gap; infinite if there is none. */
+  readonly next: number;
+
+  constructor(message: string, next: number) {
+    super(message);
+    this.next = next;
+  }
+}

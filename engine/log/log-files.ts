@@ -2,14 +2,14 @@
  * The log of a data folder: its archives, and journal.db, which continues them. Reads across the files without a seam while
  * the exchange moves batches from the journal to an archive. Never writes.
  */
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type Database from "better-sqlite3";
 import { openReadOnly } from "../util/wal-database.ts";
 import { type ArchiveDescription, ArchiveList, archivePath } from "./archive-format.ts";
 import { ArchiveReader } from "./archive-reader.ts";
 import { readHeader } from "./batch-format.ts";
-import { BrokenLog } from "./broken-log.ts";
+import { LogGap } from "./broken-log.ts";
 import type { LogReader } from "./log-reader.ts";
 
 /** Bodies read from the journal at a time. */
@@ -77,7 +77,7 @@ export class LogFiles implements LogReader {
     return archive.last + 1;
   }
 
-  /** @throws BrokenLog if a batch between the first and the last is missing, or a file is damaged */
+  /** @throws LogGap if a batch between the first and the last is missing, BrokenLog if a file is damaged */
   *bodies(first: number): Generator<Buffer> {
     let next = first;
     for (;;) {
@@ -99,11 +99,26 @@ export class LogFiles implements LogReader {
         if (this.hasJournal(next)) continue;
       }
       const archive = this.archiveOf(next);
-      if (archive === null)
-        throw new BrokenLog(`the log lacks batch ${next}: an archive is missing from ${this.list.folder}`);
+      if (archive === null) {
+        throw new LogGap(
+          `the log lacks batch ${next}: an archive is missing from ${this.list.folder}`,
+          this.after(next),
+        );
+      }
       yield* archive.bodies(next);
       next = archive.description.last + 1;
     }
+  }
+
+  /** The first batch after one that is missing. */
+  private after(missing: number): number {
+    const begins = this.archives.filter((archive) => this.hasFile(archive)).map(({ first }) => first);
+    const journal = this.journalRange()?.first ?? Number.POSITIVE_INFINITY;
+    return Math.min(...[...begins, journal].filter((first) => first > missing));
+  }
+
+  private hasFile({ day }: ArchiveDescription): boolean {
+    return existsSync(archivePath(this.list.folder, day));
   }
 
   private hasJournal(batch: number): boolean {
@@ -114,7 +129,29 @@ export class LogFiles implements LogReader {
   /** The archive with a batch; null if there is none. */
   archiveOf(batch: number): ArchiveReader | null {
     const found = this.archives.find(({ first, last }) => first <= batch && batch <= last);
-    return found === undefined ? null : new ArchiveReader(archivePath(this.list.folder, found.day), found);
+    return found === undefined || !this.hasFile(found)
+      ? null
+      : new ArchiveReader(archivePath(this.list.folder, found.day), found);
+  }
+
+  /**
+   * What is wrong with the archives from a batch on, one line each: batches that no file has, files of another size than
+   * their description's. Reads no batch. @throws BrokenLog if a description can't be read
+   */
+  faults(from: number): string[] {
+    const faults: string[] = [];
+    let expected = from;
+    const journal = this.journalRange();
+    for (const archive of this.archives.filter(({ last }) => last >= from)) {
+      const path = archivePath(this.list.folder, archive.day);
+      const size = statSync(path, { throwIfNoEntry: false })?.size;
+      if (size === undefined) continue;
+      if (archive.first > expected) faults.push(gapOf(expected, archive.first - 1));
+      if (size !== archive.bytes) faults.push(`${path} has ${size} bytes, and should have ${archive.bytes}`);
+      expected = Math.max(expected, archive.last + 1);
+    }
+    if (journal !== null && journal.first > expected) faults.push(gapOf(expected, journal.first - 1));
+    return faults;
   }
 
   close(): void {
@@ -129,6 +166,8 @@ export class LogFiles implements LogReader {
     return first === null || last === null ? null : { first, last };
   }
 }
+
+const gapOf = (first: number, last: number): string => `batches ${first} to ${last} are missing`;
 
 /** The first of the journal's batches `first..last` at or after a time, ms; one past the last if there is none. */
 export function firstBatchSince(journal: Database.Database, at: number, first: number, last: number): number {

@@ -11,6 +11,7 @@ import { openJournal } from "../../engine/log/database.ts";
 import { LogFiles, type LogPlace } from "../../engine/log/log-files.ts";
 import { keepSnapshot, restoreSnapshot } from "../../engine/projection/base-tables.ts";
 import { migrate } from "../../engine/projection/database.ts";
+import { loadProjection } from "../../engine/projection/load/projection.ts";
 import { recoverTables } from "../../engine/projection/recover.ts";
 import { emptyWal, openDatabase } from "../../engine/util/wal-database.ts";
 import type { Config } from "../config.ts";
@@ -32,6 +33,8 @@ export interface ExchangeDatabase {
   readonly archives: string;
   /** Where the log continues; the tables include all before. */
   readonly end: LogEnd;
+  /** What is wrong with the archives, one line each. */
+  readonly logFaults: readonly string[];
   /** When journal.db's first batch was committed, ms; null if it has none. */
   readonly logSince: number | null;
 }
@@ -45,13 +48,13 @@ export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeD
   const db = openChecked(path, () => openDatabase(path, tablesDurability, START_LOCK_MS));
   try {
     migrate(db);
-    const end = recover(db, journal, { journal: log, archives });
+    const { end, logFaults } = recover(db, journal, { journal: log, archives });
     const since = journal.prepare("SELECT at FROM batches ORDER BY number LIMIT 1").pluck().get() as number | undefined;
     // Before the threads open the files: they would have to wait for the reads of recovery.
     emptyWal(db);
     emptyWal(journal);
     journal.close();
-    return { db, path, journalPath: log, archives, end, logSince: since ?? null };
+    return { db, path, journalPath: log, archives, end, logFaults, logSince: since ?? null };
   } catch (error) {
     if (error instanceof BrokenLog) throw new ConfigError(`DATA_DIR: ${error.message}`);
     throw explainDamage(error, basename(path));
@@ -59,10 +62,14 @@ export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeD
 }
 
 /** Brings the tables to the end of the log; keeps a copy of tables that are older than their log. @throws BrokenLog */
-function recover(db: Database.Database, journal: Database.Database, place: LogPlace): LogEnd {
+function recover(
+  db: Database.Database,
+  journal: Database.Database,
+  place: LogPlace,
+): { readonly end: LogEnd; readonly logFaults: readonly string[] } {
   const files = new LogFiles(place);
   const last = readLogEnd(journal)?.batch ?? 0;
-  const archived = files.archives.at(-1)?.last ?? 0;
+  const { archived, logFaults } = readArchives(files, loadProjection(db).logBegins);
   if (archived > last) {
     throw new BrokenLog(
       `the archives end with batch ${archived}, journal.db with ${last}: restore the log of that time, or remove later archives`,
@@ -71,7 +78,17 @@ function recover(db: Database.Database, journal: Database.Database, place: LogPl
   if (last === 0) keepSnapshot(db, place.archives);
   const end = recoverTables(db, journal, {}, files);
   files.close();
-  return end;
+  return { end, logFaults };
+}
+
+/** The last archived batch, and what is wrong: the exchange trades without archives that only old order updates need. */
+function readArchives(files: LogFiles, logBegins: number): { archived: number; logFaults: string[] } {
+  try {
+    return { archived: files.archives.at(-1)?.last ?? 0, logFaults: files.faults(logBegins) };
+  } catch (error) {
+    if (!(error instanceof BrokenLog)) throw error;
+    return { archived: 0, logFaults: [error.message] };
+  }
 }
 
 /** @throws ConfigError where a page of the file is damaged */

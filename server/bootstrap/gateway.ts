@@ -88,9 +88,9 @@ export function createGateway(options: GatewayOptions) {
 
 function createMetrics(options: GatewayOptions, sockets: Sockets): Metrics {
   const { config, database, threads, trading, operators, lifecycle } = options;
-  const { counters, exchange, history, lag, progress, totals } = trading;
+  const { counters, exchange, faults, history, lag, progress, totals } = trading;
   return new Metrics({
-    ...{ totals, progress, lag, counters, exchange, history, sockets },
+    ...{ totals, progress, lag, faults, counters, exchange, history, sockets },
     dataDir: config.dataDir,
     databasePath: database.path,
     journalPath: database.journalPath,

@@ -17,6 +17,7 @@ import { MarketFeed } from "../markets/feed.ts";
 import { MarketLists } from "../markets/lists.ts";
 import { MarketSearch } from "../markets/search.ts";
 import { History } from "../queries/history.ts";
+import { LogFaults } from "../queries/log-faults.ts";
 import { ProjectedReads } from "../queries/projected-reads.ts";
 import { CancelTimers } from "../trading/cancel-timers.ts";
 import { ClientOrderIds } from "../trading/client-order-ids.ts";
@@ -60,7 +61,9 @@ export function createTradingServices(options: TradingOptions) {
   const projected = new ProjectedReads(threads.progress, threads.projectorWaker, Date.now);
   const { exchange, counters, timeline } = createExchange(options, projected);
   const files = { tables: database.path, journal: database.journalPath };
-  const history = new History(files, projected, options.onThreadLost("history"));
+  const faults = new LogFaults(options.logger);
+  for (const fault of database.logFaults) faults.report(fault);
+  const history = new History(files, projected, faults, options.onThreadLost("history"));
   const search = new MarketSearch(history, registry);
   const timeSlicer = new TimeSlicer();
   const lists = new MarketLists(registry, ledger, search, timeSlicer);
@@ -94,7 +97,7 @@ export function createTradingServices(options: TradingOptions) {
   const { progress } = threads;
   const lag = new ProjectionLag({ progress, exchange, logger: options.logger });
   const totals = readTotals(ledger, progress);
-  return { ...services, counters, timeline, projected, progress, lag, totals, startedAt };
+  return { ...services, counters, timeline, projected, progress, lag, faults, totals, startedAt };
 }
 
 function createExchange(

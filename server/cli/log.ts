@@ -6,6 +6,8 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { ArchiveReader } from "../../engine/log/archive-reader.ts";
 import { readHeader } from "../../engine/log/batch-format.ts";
+import type { ChainLink } from "../../engine/log/chain.ts";
+import { checkedBodies } from "../../engine/log/checked-bodies.ts";
 import { LogFiles, logOf } from "../../engine/log/log-files.ts";
 import type { LogReader } from "../../engine/log/log-reader.ts";
 import { marketWritesOf } from "../../engine/log/opening.ts";
@@ -37,10 +39,10 @@ export async function printLog(dataDir: string, query: LogQuery, out: NodeJS.Wri
   const tables = new Names(tablesPath(dataDir));
   const user = query.user === null ? null : tables.user(query.user);
   const market = query.market === null ? null : tables.market(query.market);
-  const { reader, first, close } = open(dataDir, query.file, from, tables);
+  const { reader, first, known, close } = open(dataDir, query.file, from, tables);
   let text = "";
   try {
-    for (const body of reader.bodies(first)) {
+    for (const body of checkedBodies(reader, first, known)) {
       const header = readHeader(body);
       if (header.number > end.batch || header.at > end.at) break;
       tables.follow(body);
@@ -62,6 +64,8 @@ export async function printLog(dataDir: string, query: LogQuery, out: NodeJS.Wri
 interface OpenLog {
   readonly reader: LogReader;
   readonly first: number;
+  /** A batch whose hash is known from elsewhere; null for none. */
+  readonly known: ChainLink | null;
   close(): void;
 }
 
@@ -78,13 +82,15 @@ function open(dataDir: string, file: string | null, { batch, time }: Beginning, 
     const archive = ArchiveReader.open(file);
     for (const [id, first, count] of archive.opening()?.markets ?? []) tables.addMarket(id, first, count);
     const reader = { bodies: (first: number) => since(archive.bodies(first), time) };
-    return { reader, first: Math.max(archive.description.first, batch ?? 0), close: () => {} };
+    const { first, last, last_hash } = archive.description;
+    return { reader, first: Math.max(first, batch ?? 0), known: { number: last, hash: last_hash }, close: () => {} };
   }
   const log = new LogFiles(file === null ? logOf(dataDir) : { journal: file, archives: "" });
   const range = log.range();
   if (range === null) throw new Error(`the log of ${file ?? dataDir} is empty`);
   const first = time === null ? (batch ?? range.first) : log.firstSince(time);
-  return { reader: log, first: Math.max(range.first, first), close: () => log.close() };
+  const known = file === null ? tables.lastBatch() : null;
+  return { reader: log, first: Math.max(range.first, first), known, close: () => log.close() };
 }
 
 function* since(bodies: Iterable<Buffer>, time: number | null): Generator<Buffer> {
@@ -132,6 +138,13 @@ class Names {
     if (!existsSync(tables)) return;
     const rows = this.read("SELECT id, market_id FROM outcomes", []) as { id: number; market_id: number }[];
     for (const { id, market_id } of rows) this.markets.set(id, market_id);
+  }
+
+  /** The last batch that the tables include; null if there are none. */
+  lastBatch(): ChainLink | null {
+    if (!existsSync(this.tables)) return null;
+    const [row] = this.read("SELECT batch AS number, hash FROM projection", []) as ChainLink[];
+    return row === undefined || row.hash === "" ? null : row;
   }
 
   user(value: string): number {

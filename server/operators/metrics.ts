@@ -27,6 +27,8 @@ export interface MetricsOptions {
   readonly progress: LogProgress;
   /** How far the tables are behind the log. */
   readonly lag: { readonly events: number; readonly ageMs: number };
+  /** What is wrong with the log's archives. */
+  readonly faults: { readonly count: number };
   readonly counters: Counters;
   readonly exchange: Exchange;
   readonly history: History;
@@ -248,7 +250,7 @@ export class Metrics {
 
   /** Whether the exchange trades, and what operators watch: back-ups and the disk. */
   private addUpkeep(): void {
-    const { archives, dataDir, databasePath, journalPath, unready, upkeep } = this.options;
+    const { archives, dataDir, databasePath, faults, journalPath, unready, upkeep } = this.options;
     this.gauge("ready", "1 while the exchange trades, 0 while it starts or stops or after trading has stopped", () =>
       unready() === null ? 1 : 0,
     );
@@ -275,6 +277,11 @@ export class Metrics {
     this.gauge("log_unarchived_seconds", "The time that journal.db spans beyond the last archive", () => {
       return upkeep.unarchivedMs / 1_000;
     });
+    this.gauge(
+      "log_faults",
+      "Missing or damaged parts of the log, found at the start and by reads",
+      () => faults.count,
+    );
     this.counter("log_upkeep_failures_total", "Runs that failed to archive the log, or to delete archives", () => {
       return upkeep.failures;
     });

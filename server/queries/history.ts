@@ -11,6 +11,7 @@ import { ThreadPool } from "../util/thread-pool.ts";
 import { BatchedLookups } from "./batched-lookups.ts";
 import type { CandlesOptions } from "./candle-reader.ts";
 import { FairReads } from "./fair-reads.ts";
+import type { LogFaults } from "./log-faults.ts";
 import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
 import type { DepositsOptions, Payment, SettlementsOptions, Withdrawal, WithdrawalsOptions } from "./payment-reader.ts";
 import type { ProjectedReads } from "./projected-reads.ts";
@@ -66,16 +67,19 @@ export class History {
     this.run(PAYMENTS, "payments", { references }),
   );
   private readonly projected: ProjectedReads;
+  private readonly faults: LogFaults;
   private readonly reading = new Set<Promise<unknown>>();
   private isClosing = false;
 
   /**
    * @param files the tables and the log, which must exist
    * @param projected lets reads wait for the tables
+   * @param faults gets what is wrong with the log
    * @param onLost gets the error that a thread of the pool died of
    */
-  constructor(files: HistoryFiles, projected: ProjectedReads, onLost: (error: Error) => void) {
+  constructor(files: HistoryFiles, projected: ProjectedReads, faults: LogFaults, onLost: (error: Error) => void) {
     this.projected = projected;
+    this.faults = faults;
     const file = new URL("./history-worker.js", import.meta.url);
     this.pool = new ThreadPool({ file, threads: THREADS, startsWith: 1, onLost, workerData: files });
   }
@@ -107,9 +111,12 @@ export class History {
     return this.run(publicReader(address), "trades", options);
   }
 
-  /** Order updates after a number of their user's sequence. */
-  updates(options: UpdatesOptions): Promise<UpdatesPage> {
-    return this.run(userReader(options.userId), "updates", options);
+  /** Order updates after a number of their user's sequence. Rejects with an ApiError 50300 where the log is damaged. */
+  async updates(options: UpdatesOptions): Promise<UpdatesPage> {
+    const page = await this.run<UpdatesPage>(userReader(options.userId), "updates", options);
+    if (page.damage === null) return page;
+    this.faults.report(page.damage);
+    throw overloaded("these order updates can't be read: the log is damaged there, and an operator must repair it");
   }
 
   /** A JSON array, which is passed on unread. @param address of the client */

@@ -24,3 +24,6 @@ export const MAX_PAGE_FILLS = 4_096;
 export const MAX_SCANNED_BYTES = 64 * 1024 * 1024;
 /** Entries of each kind (deposits, terms, identity decisions) that an account's trail shows beside a withdrawal. */
 export const MAX_TRAIL = 50;
+
+/** Faults of the log that the server remembers, so that each is logged once. */
+export const MAX_LOG_FAULTS = 100;

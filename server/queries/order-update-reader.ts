@@ -5,7 +5,11 @@
 import type Database from "better-sqlite3";
 import { restingTimeInForce } from "../../engine/constants.ts";
 import { blockOf, readHeader, recordsOf } from "../../engine/log/batch-format.ts";
+import { BrokenLog, LogGap } from "../../engine/log/broken-log.ts";
+import type { ChainLink } from "../../engine/log/chain.ts";
+import { checkedBodies } from "../../engine/log/checked-bodies.ts";
 import type { LogReader } from "../../engine/log/log-reader.ts";
+import { blockOfBatch, remainingUpdates } from "../../engine/projection/cut-block.ts";
 import { stateOf } from "../../engine/projection/dirty-orders.ts";
 import * as R from "../../engine/ring/records.ts";
 import { assert } from "../../engine/util/assert.ts";
@@ -40,8 +44,9 @@ interface Bounds {
   /** The first number that is kept, or that is still to come. */
   readonly oldest: number;
   readonly last: number;
-  /** The last batch that the tables include. */
+  /** The last batch that the tables include, and the SHA-256 of its body in hex. */
   readonly projected: number;
+  readonly hash: string;
 }
 
 /** Gives the user's order updates after a number, oldest first. */
@@ -56,25 +61,61 @@ export function prepareUpdates(
        (SELECT max(sequence) FROM update_index WHERE user_id = @userId AND sequence <= @first), @first)
      ORDER BY sequence`,
   );
+  const readableFrom = prepareReadable(db, log);
   const item = prepareItem(db, fills);
   return ({ userId, after, limit }) => {
-    const { oldest, last, projected } = readBounds(userId);
+    const { oldest, last, projected, hash } = readBounds(userId);
     const first = after === null ? oldest : after + 1;
-    if (first < oldest) return { items: [], oldest, hasMore: false };
-    const scan = new Scan(userId, first, limit);
-    for (const row of indexFrom.iterate({ userId, first }) as IterableIterator<IndexRow>) {
-      if (!scan.block(log, row, projected)) break;
+    const page = { items: [], oldest: null, hasMore: false, damage: null };
+    if (first < oldest) return { ...page, oldest };
+    if (first > last) return page;
+    const rows = indexFrom.all({ userId, first }) as IndexRow[];
+    /** Batches before it are gone. */
+    let begins = 0;
+    for (;;) {
+      const scan = new Scan(userId, first, limit);
+      try {
+        for (const row of rows) {
+          const readable = { ...row, batch: Math.max(row.batch, begins) };
+          if (!scan.block(log, readable, { number: projected, hash })) break;
+        }
+      } catch (error) {
+        if (!(error instanceof BrokenLog)) throw error;
+        // What comes before the fault is sent; the next page meets it.
+        if (scan.updates.length === 0) {
+          if (!(error instanceof LogGap)) return { ...page, damage: error.message };
+          const readable = readableFrom(userId, error.next, projected) ?? last + 1;
+          if (first < readable || error.next <= begins) return { ...page, oldest: readable };
+          begins = error.next;
+          continue;
+        }
+      }
+      const items = scan.updates.map(item);
+      return { ...page, items, hasMore: first + items.length <= last };
     }
-    const items = scan.updates.map(item);
-    return { items, oldest: null, hasMore: first + items.length <= last };
+  };
+}
+
+/** Gives the user's first update that can be read where the log begins with a batch; null if there is none. */
+function prepareReadable(
+  db: Database.Database,
+  log: LogReader,
+): (userId: number, batch: number, projected: number) => number | null {
+  const indexed = db.prepare("SELECT min(sequence) FROM update_index WHERE user_id = ? AND batch >= ?").pluck();
+  return (userId, batch, projected) => {
+    if (!Number.isFinite(batch)) return null;
+    const block = blockOfBatch(log, batch);
+    const part = block === null ? null : { block, from: batch, before: batch, end: projected + 1 };
+    const inBlock = part === null ? undefined : remainingUpdates(log, part).get(userId);
+    return inBlock?.sequence ?? (indexed.get(userId, batch) as number | null);
   };
 }
 
 function prepareBounds(db: Database.Database): (userId: number) => Bounds {
   const bounds = db.prepare(
-    `SELECT coalesce((SELECT min(sequence) FROM update_index WHERE user_id = @userId), last + 1) AS oldest, last, projected
-     FROM (SELECT coalesce((SELECT update_sequence FROM newest_of_user WHERE user_id = @userId), 0) AS last,
-       (SELECT batch FROM projection) AS projected)`,
+    `SELECT coalesce((SELECT min(sequence) FROM update_index WHERE user_id = @userId), last + 1) AS oldest, last,
+       batch AS projected, hash
+     FROM projection, (SELECT coalesce((SELECT update_sequence FROM newest_of_user WHERE user_id = @userId), 0) AS last)`,
   );
   return (userId) => bounds.get({ userId }) as Bounds;
 }
@@ -98,12 +139,12 @@ class Scan {
   }
 
   /** Reads one block's batches; returns false if the page is full, or the tables don't include what follows. */
-  block(log: LogReader, { block, batch }: IndexRow, projected: number): boolean {
+  block(log: LogReader, { block, batch }: IndexRow, projected: ChainLink): boolean {
     // This block's first batch may be in the block before: its fills are read again.
     this.unreported.clear();
-    for (const body of log.bodies(batch)) {
+    for (const body of checkedBodies(log, batch, projected)) {
       const header = readHeader(body);
-      if (header.number > projected) return false;
+      if (header.number > projected.number) return false;
       if (blockOf(header.position) > block) break;
       this.bytes += body.length;
       const { words, doubles } = recordsOf(body, header);

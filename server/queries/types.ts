@@ -60,6 +60,8 @@ export interface UpdatesPage {
   oldest: number | null;
   /** Whether there are more. */
   hasMore: boolean;
+  /** What is wrong with the log there, for the operator; null if the page could be read. */
+  damage: string | null;
 }
 
 export interface FillRow {

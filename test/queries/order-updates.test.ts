@@ -248,10 +248,15 @@ test("updates of before the log are no longer kept; a user without updates has n
       INSERT INTO accounts VALUES (1, 0, 0, 0); INSERT INTO newest_of_user VALUES (1, 0, 0, 7)`);
   });
   const read = readerOf(log);
-  expect(read({ userId: 1, after: 3, limit: 10 })).toEqual({ items: [], oldest: 8, hasMore: false });
-  expect(read({ userId: 1, after: 7, limit: 10 })).toEqual({ items: [], oldest: null, hasMore: false });
-  expect(read({ userId: 1, after: null, limit: 10 })).toEqual({ items: [], oldest: null, hasMore: false });
-  expect(read({ userId: 2, after: 0, limit: 10 })).toEqual({ items: [], oldest: null, hasMore: false });
+  expect(read({ userId: 1, after: 3, limit: 10 })).toEqual({ items: [], oldest: 8, hasMore: false, damage: null });
+  expect(read({ userId: 1, after: 7, limit: 10 })).toEqual({ items: [], oldest: null, hasMore: false, damage: null });
+  expect(read({ userId: 1, after: null, limit: 10 })).toEqual({
+    items: [],
+    oldest: null,
+    hasMore: false,
+    damage: null,
+  });
+  expect(read({ userId: 2, after: 0, limit: 10 })).toEqual({ items: [], oldest: null, hasMore: false, damage: null });
 });
 
 test("the cancel of an order that a crash interrupted before there was a log reports its fills", () => {
