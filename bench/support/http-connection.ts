@@ -64,8 +64,9 @@ export class HttpConnection {
   }
 
   close(): void {
-    this.socket?.destroy();
+    const { socket } = this;
     this.socket = null;
+    socket?.destroy();
   }
 
   private connect(): Promise<Socket> {
@@ -89,7 +90,8 @@ export class HttpConnection {
         fault = error;
       });
       socket.on("close", () => {
-        if (this.socket === socket) this.socket = null;
+        if (this.socket !== socket) return;
+        this.socket = null;
         this.fail(fault ?? new Error("the connection was closed before the response arrived"));
       });
     });
