@@ -1,9 +1,23 @@
 // Bundles what runs outside the tests, one file a thread or command, and the web page; `npm run build` runs this file.
 // Constants of other modules are inlined: the engine's hot path reads some forty, and that is worth half its speed.
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+//
+// A build has a folder of its own, dist/builds/HASH, named after its sources: it appears complete, and never changes. The
+// files in dist/ that people run only import from it. So builds at the same time don't meet, a build of unchanged sources is
+// there already, and a running server keeps the build that it started from.
+import { createHash } from "node:crypto";
+import * as fs from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import { build } from "rolldown";
-import { build as buildPage } from "vite";
+
+const ROOT = fileURLToPath(new URL(".", import.meta.url));
+const BUILDS = "dist/builds";
+/** Builds that stay, besides those that a running server uses. */
+const KEPT_BUILDS = 3;
+/** A build that takes longer was killed. */
+const STALE_MS = 3_600_000;
+
+process.chdir(ROOT);
 
 const entries = {
   main: "server/main.ts",
@@ -18,7 +32,7 @@ const entries = {
 /** Commands that run the server as others do, and share no file with it: what is common to both would leave main.js. */
 const commands = {};
 for (const folder of ["bench", "test"]) {
-  for (const file of readdirSync(new URL(folder, import.meta.url), { recursive: true })) {
+  for (const file of fs.readdirSync(folder, { recursive: true })) {
     const name = String(file);
     const wanted = folder === "bench" ? /^((figures|children)\/)?[\w-]+\.ts$/ : /-(worker|run)\.ts$/;
     const target = name.endsWith("-run.ts") ? commands : entries;
@@ -46,7 +60,7 @@ const packageOf = (id) => /^(@[^/]+\/)?[^/]+/.exec(id)[0];
 /** How long it took tells nothing but that the machine is slow, and would stand before a command's result. */
 const checks = { bundlerTimings: false };
 
-const bundle = (input, chunks) =>
+const bundle = (build, dir, input, chunks) =>
   build({
     input,
     platform: "node",
@@ -56,7 +70,7 @@ const bundle = (input, chunks) =>
     checks,
     optimization: { inlineConst: { mode: "all", pass: 3 } },
     output: {
-      dir: "dist",
+      dir,
       format: "esm",
       entryFileNames: "[name].js",
       chunkFileNames: `${chunks}/[name].js`,
@@ -65,15 +79,15 @@ const bundle = (input, chunks) =>
   });
 
 /** The page, with its files compressed beside them as the server sends them. */
-async function bundlePage() {
-  const { output } = await buildPage({
+async function bundlePage(build, dir) {
+  const { output } = await build({
     root: "server/web",
     base: "./",
     configFile: false,
     logLevel: "warn",
     oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
     build: {
-      outDir: "../../dist/web",
+      outDir: join(ROOT, dir, "web"),
       emptyOutDir: true,
       target: "es2022",
       modulePreload: { polyfill: false },
@@ -81,12 +95,109 @@ async function bundlePage() {
     },
   });
   for (const { fileName } of output) {
-    const file = `dist/web/${fileName}`;
+    const file = join(dir, "web", fileName);
     if (!/\.(js|css|svg)$/.test(fileName)) continue;
-    const bytes = readFileSync(file);
-    writeFileSync(`${file}.br`, brotliCompressSync(bytes));
-    writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }));
+    const bytes = fs.readFileSync(file);
+    fs.writeFileSync(`${file}.br`, brotliCompressSync(bytes));
+    fs.writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }));
   }
 }
 
-await Promise.all([bundle(entries, "chunks"), bundle(commands, "chunks/commands"), bundlePage()]);
+/** The hash of everything that a build depends on. */
+function hashSources() {
+  const hash = createHash("sha256");
+  const files = ["package.json", "package-lock.json", "rolldown.config.js", "tsconfig.json"];
+  for (const folder of ["engine", "server", "bench", "test"]) {
+    for (const name of fs.readdirSync(folder, { recursive: true })) {
+      const path = join(folder, String(name));
+      if (!path.includes("node_modules") && fs.statSync(path).isFile()) files.push(path);
+    }
+  }
+  for (const file of files.filter((each) => fs.existsSync(each)).sort()) {
+    const bytes = fs.readFileSync(file);
+    hash.update(`${file}\n${bytes.length}\n`).update(bytes);
+  }
+  return hash.digest("hex").slice(0, 16);
+}
+
+async function makeBuild(name) {
+  const made = join(BUILDS, name);
+  const partial = join(BUILDS, `${name}.${process.pid}.part`);
+  fs.rmSync(partial, { recursive: true, force: true });
+  // Loaded here, since most commands find their build.
+  const [{ build }, { build: buildPage }] = await Promise.all([import("rolldown"), import("vite")]);
+  try {
+    await Promise.all([
+      bundle(build, partial, entries, "chunks"),
+      bundle(build, partial, commands, "chunks/commands"),
+      bundlePage(buildPage, partial),
+    ]);
+    fs.renameSync(partial, made);
+  } catch (error) {
+    // Another build of the same sources was faster.
+    if (!fs.existsSync(join(made, "main.js"))) throw error;
+  } finally {
+    fs.rmSync(partial, { recursive: true, force: true });
+  }
+}
+
+/** Lets the files in dist/ that people and tests run import from the build. Each is replaced as a whole. */
+function pointTo(name) {
+  for (const entry of Object.keys({ ...entries, ...commands })) {
+    const file = join("dist", `${entry}.js`);
+    const target = relative(dirname(file), join(BUILDS, name, `${entry}.js`));
+    let text = `export * from "./${target}";\n`;
+    if (entry === "main") text += MARK.replaceAll("NAME", name);
+    if (fs.existsSync(file) && fs.readFileSync(file, "utf8") === text) continue;
+    fs.mkdirSync(dirname(file), { recursive: true });
+    fs.writeFileSync(`${file}.${process.pid}.part`, text);
+    fs.renameSync(`${file}.${process.pid}.part`, file);
+  }
+}
+
+/** A server marks the build that it runs from, so that no later build removes it. */
+const MARK = `
+import { writeFileSync } from "node:fs";
+try {
+  writeFileSync(new URL(\`./builds/NAME/\${process.pid}.uses\`, import.meta.url), "");
+} catch {
+  // An image that nobody can write to has one build.
+}
+`;
+
+/** Removes what nobody uses: older builds, what killed ones left, and files of before builds had folders. */
+function prune(name) {
+  for (const old of ["chunks", "web"]) fs.rmSync(join("dist", old), { recursive: true, force: true });
+  const now = Date.now();
+  fs.utimesSync(join(BUILDS, name), now / 1_000, now / 1_000);
+  const builds = fs
+    .readdirSync(BUILDS)
+    .map((each) => ({ path: join(BUILDS, each), at: fs.statSync(join(BUILDS, each)).mtimeMs }));
+  const [partial, whole] = [true, false].map((is) => builds.filter(({ path }) => path.endsWith(".part") === is));
+  const unused = whole.sort((a, b) => b.at - a.at).filter(({ path }, at) => !isUsed(path) && at >= KEPT_BUILDS);
+  for (const { path } of [...unused, ...partial.filter(({ at }) => at < now - STALE_MS)]) {
+    fs.rmSync(path, { recursive: true, force: true });
+  }
+}
+
+/** Removes the marks of servers that ended, too. */
+function isUsed(path) {
+  const marks = fs.readdirSync(path).filter((file) => file.endsWith(".uses"));
+  const dead = marks.filter((file) => !isAlive(Number.parseInt(file, 10)));
+  for (const file of dead) fs.rmSync(join(path, file), { force: true });
+  return dead.length < marks.length;
+}
+
+function isAlive(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code === "EPERM";
+  }
+}
+
+const name = hashSources();
+fs.mkdirSync(BUILDS, { recursive: true });
+if (!fs.existsSync(join(BUILDS, name, "main.js"))) await makeBuild(name);
+pointTo(name);
+prune(name);

@@ -7,8 +7,8 @@ import { TOKEN_PREFIX } from "../accounts/credentials.ts";
 import { SCOPES } from "../accounts/types.ts";
 import { readSeed, type Seed } from "./seed.ts";
 
-/** Relative to dist, where the bundles are. */
-const SAMPLE_MARKETS = fileURLToPath(new URL("../data/sample-markets.json", import.meta.url));
+/** Relative to the build, which is in dist/builds/HASH. */
+const SAMPLE_MARKETS = fileURLToPath(new URL("../../../data/sample-markets.json", import.meta.url));
 
 /** Writes the users' tokens into files of the data folder that only the owner can read. */
 export function createSampleSeed(dataDir: string): Seed {

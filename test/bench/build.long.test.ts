@@ -1,8 +1,9 @@
 /** Commands build first: the build's output must not precede their result, however slow the machine is. */
-import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { appendFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
@@ -11,14 +12,21 @@ const SLOW = new URL("./slow-machine.mjs", import.meta.url).href;
 /** From here on rolldown warns of the time that callbacks take. */
 const SLOW_BUILD_MS = 3_000;
 
-test("a slow build is silent", { timeout: 180_000 }, () => {
+function copySources(): string {
   const folder = mkdtempSync(join(tmpdir(), "exchange-build-"));
+  const names = ["engine", "server", "bench", "test", "data", "package.json", "rolldown.config.js", "tsconfig.json"];
+  for (const name of names) {
+    const filter = (path: string): boolean =>
+      !/node_modules|\/test\/browser|\/data\/(?!sample)/.test(path.slice(ROOT.length));
+    cpSync(join(ROOT, name), join(folder, name), { recursive: true, filter });
+  }
+  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  return folder;
+}
+
+test("a slow build is silent", { timeout: 180_000 }, () => {
+  const folder = copySources();
   try {
-    for (const name of ["engine", "server", "bench", "test", "package.json", "rolldown.config.js", "tsconfig.json"]) {
-      const filter = (path: string): boolean => !/node_modules|\/test\/browser/.test(path.slice(ROOT.length));
-      cpSync(join(ROOT, name), join(folder, name), { recursive: true, filter });
-    }
-    symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
     const began = performance.now();
     const build = spawnSync("npm", ["run", "-s", "build"], {
       cwd: folder,
@@ -31,6 +39,54 @@ test("a slow build is silent", { timeout: 180_000 }, () => {
     rmSync(folder, { recursive: true, force: true });
   }
 });
+
+test("builds at once don't meet, unchanged sources need none, and a running server keeps its build", async () => {
+  const folder = copySources();
+  const run = (command: string, args: readonly string[], env: Record<string, string> = {}): ChildProcess =>
+    spawn(command, args, { cwd: folder, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const ended = (child: ChildProcess): Promise<number | null> =>
+    new Promise((resolve) => child.once("close", (code) => resolve(code)));
+  const build = (): Promise<number | null> => ended(run("npm", ["run", "-s", "build"]));
+  const builds = (): string[] => readdirSync(join(folder, "dist/builds")).sort();
+  let server: ChildProcess | null = null;
+  try {
+    expect(await Promise.all([build(), build(), build()])).toEqual([0, 0, 0]);
+    const [first, ...others] = builds();
+    expect(others).toEqual([]);
+    const madeAt = statSync(join(folder, "dist/builds", first!, "main.js")).mtimeMs;
+    expect(await build()).toBe(0);
+    expect(statSync(join(folder, "dist/builds", first!, "main.js")).mtimeMs).toBe(madeAt);
+    server = run("node", ["dist/main.js"], { HOST: "127.0.0.1", PORT: "0", DATA_DIR: join(folder, "exchange") });
+    const exited = ended(server);
+    const ready = new Promise<number>((resolve) => {
+      createInterface({ input: server!.stdout! }).on("line", (line) => {
+        const { msg, port } = JSON.parse(line) as { msg: string; port: number };
+        if (msg === "ready") resolve(port);
+      });
+    });
+    const port = await ready;
+    // Other sources, again and again: older builds go, but not the one in use.
+    for (let i = 0; i < 3; i++) {
+      appendFileSync(join(folder, "server/main.ts"), "\n");
+      expect(await build()).toBe(0);
+    }
+    expect(builds()).toContain(first);
+    expect(builds().length).toBe(4);
+    const base = `http://127.0.0.1:${port}`;
+    const page = await (await fetch(base)).text();
+    const [, asset] = /src="\.?\/?(assets\/[^"]+)"/.exec(page)!;
+    expect((await fetch(`${base}/${asset}`)).status).toBe(200);
+    expect((await fetch(`${base}/api/v1/markets`)).status).toBe(200);
+    server.kill("SIGTERM");
+    expect(await exited).toBe(0);
+    appendFileSync(join(folder, "server/main.ts"), "\n");
+    expect(await build()).toBe(0);
+    expect(builds()).not.toContain(first);
+  } finally {
+    server?.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  }
+}, 180_000);
 
 test("a build's messages go to stderr, and commands build silently", () => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {

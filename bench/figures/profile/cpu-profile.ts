@@ -10,8 +10,9 @@ import { itemAt } from "../../support/item-at.ts";
 import { ROOT } from "../../support/root.ts";
 
 const FOLDER = fileURLToPath(ROOT);
-const DIST = new URL("dist/", ROOT).href;
-const isEntry = (url: string): boolean => url.startsWith(DIST) && !url.includes("/", DIST.length);
+const BUILDS = new URL("dist/builds/", ROOT).href;
+/** The bundle of a thread or command: dist/builds/HASH/NAME.js. */
+const isEntry = (url: string): boolean => url.startsWith(BUILDS) && url.slice(BUILDS.length).split("/").length === 2;
 
 interface Frame {
   readonly functionName: string;
