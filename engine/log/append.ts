@@ -5,7 +5,17 @@
 import type Database from "better-sqlite3";
 import { RECORD_BYTES } from "../ring/records.ts";
 import { assert } from "../util/assert.ts";
-import { bodyBytes, FLAG_STARTED, HASH_BYTES, HEADER_BYTES, hashOf, readHeader, writeHeader } from "./batch-format.ts";
+import {
+  type BatchHeader,
+  bodyBytes,
+  FLAG_STARTED,
+  HASH_BYTES,
+  HEADER_BYTES,
+  hashOf,
+  readHeader,
+  writeHeader,
+} from "./batch-format.ts";
+import { BrokenLog } from "./broken-log.ts";
 
 const INITIAL_BYTES = 2 ** 20;
 
@@ -24,12 +34,22 @@ export interface LogEnd {
 
 export const NO_HASH = Buffer.alloc(HASH_BYTES);
 
-/** The end of the log in the database, or null if it has no batch. */
+/** The end of the log in the database, or null if it has no batch. @throws BrokenLog if the last batch is damaged */
 export function readLogEnd(db: Database.Database): LogEnd | null {
-  const body = db.prepare("SELECT body FROM batches ORDER BY number DESC LIMIT 1").pluck().get() as Buffer | undefined;
-  if (body === undefined) return null;
-  const { exchange, number, position, records, at } = readHeader(body);
+  const select = db.prepare("SELECT number, body FROM batches ORDER BY number DESC LIMIT 1").raw();
+  const [row, body] = (select.get() ?? []) as [number?, Buffer?];
+  if (row === undefined || body === undefined) return null;
+  const { exchange, number, position, records, at } = headerOf(row, body);
+  if (number !== row) throw new BrokenLog(`journal.db has batch ${number} in the place of batch ${row}`);
   return { exchange, batch: number, records: position + records, at, hash: hashOf(body) };
+}
+
+function headerOf(row: number, body: Buffer): BatchHeader {
+  try {
+    return readHeader(body);
+  } catch (error) {
+    throw new BrokenLog(`batch ${row}, the last in journal.db, can't be read: ${(error as Error).message}`);
+  }
 }
 
 export class LogAppender {

@@ -9,7 +9,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { BrokenLog } from "./broken-log.ts";
+import { BrokenLog, requireFile } from "./broken-log.ts";
 
 export const ARCHIVE_FORMAT = 1;
 /** The bytes before each body. */
@@ -58,6 +58,7 @@ export const descriptionPath = (folder: string, day: string): string => join(fol
 
 /** @throws BrokenLog if it is damaged or of another format */
 export function readDescription(path: string): ArchiveDescription {
+  requireFile(path);
   let description: ArchiveDescription;
   try {
     description = JSON.parse(readFileSync(path, "utf8")) as ArchiveDescription;

@@ -4,7 +4,7 @@ import { closeSync, existsSync, fstatSync, openSync, readSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { type ArchiveDescription, LENGTH_BYTES, readDescription } from "./archive-format.ts";
 import { readHeader } from "./batch-format.ts";
-import { BrokenLog } from "./broken-log.ts";
+import { BrokenLog, requireFile } from "./broken-log.ts";
 import { LogChain } from "./chain.ts";
 import type { LogReader } from "./log-reader.ts";
 import { type Opening, unpackOpening } from "./opening.ts";
@@ -63,8 +63,9 @@ export class ArchiveReader implements LogReader {
     if (this.hashFile() !== sha256) throw new BrokenLog(`${this.path} was changed: its SHA-256 is another one`);
   }
 
-  /** The SHA-256 of the compressed file in hex. */
+  /** The SHA-256 of the compressed file in hex. @throws BrokenLog if it isn't a file */
   hashFile(): string {
+    requireFile(this.path);
     const hash = createHash("sha256");
     const slice = Buffer.alloc(HASH_SLICE);
     const file = openSync(this.path, "r");
@@ -91,6 +92,7 @@ export class ArchiveReader implements LogReader {
 
   /** Decompresses a part of the file that consists of whole members. */
   private read(from: number, to: number): Buffer {
+    requireFile(this.path);
     const compressed = Buffer.alloc(to - from);
     let file: number;
     try {

@@ -5,11 +5,12 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type Database from "better-sqlite3";
+import { whyNoFile } from "../util/path-kind.ts";
 import { openReadOnly } from "../util/wal-database.ts";
 import { type ArchiveDescription, ArchiveList, archivePath } from "./archive-format.ts";
 import { ArchiveReader } from "./archive-reader.ts";
 import { readHeader } from "./batch-format.ts";
-import { LogGap } from "./broken-log.ts";
+import { LogGap, requireFile } from "./broken-log.ts";
 import type { LogReader } from "./log-reader.ts";
 
 /** Bodies read from the journal at a time. */
@@ -43,6 +44,7 @@ export class LogFiles implements LogReader {
 
   constructor({ journal, archives }: LogPlace) {
     this.list = new ArchiveList(archives);
+    if (journal !== null) requireFile(journal);
     this.journal = journal === null ? null : openReadOnly(journal);
     const slice = `SELECT number, body FROM batches WHERE number >= ? ORDER BY number LIMIT ${SLICE}`;
     this.select = this.journal?.prepare(slice).raw() ?? null;
@@ -144,7 +146,9 @@ export class LogFiles implements LogReader {
     const journal = this.journalRange();
     for (const archive of this.archives.filter(({ last }) => last >= from)) {
       const path = archivePath(this.list.folder, archive.day);
-      const size = statSync(path, { throwIfNoEntry: false })?.size;
+      const why = whyNoFile(path);
+      if (why !== null) faults.push(`${path} ${why}`);
+      const size = why === null ? statSync(path, { throwIfNoEntry: false })?.size : archive.bytes;
       if (size === undefined) continue;
       if (archive.first > expected) faults.push(gapOf(expected, archive.first - 1));
       if (size !== archive.bytes) faults.push(`${path} has ${size} bytes, and should have ${archive.bytes}`);

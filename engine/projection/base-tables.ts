@@ -3,8 +3,9 @@
  * tables from before the log's first batch. Keeps that copy; never reads a batch.
  */
 import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type Database from "better-sqlite3";
+import { requireFile } from "../log/broken-log.ts";
 import { PARTIAL, publishFile, syncPath } from "../util/durable-file.ts";
 import { openSqlite } from "../util/sqlite.ts";
 import { openReadOnly } from "../util/wal-database.ts";
@@ -33,6 +34,7 @@ export function keepSnapshot(tables: Database.Database, archives: string): void 
 /** The last batch before the snapshot; null if there is none. */
 export function snapshotBatch(archives: string): number | null {
   const path = snapshotPath(archives);
+  requireFile(path);
   if (!existsSync(path)) return null;
   const db = openReadOnly(path);
   try {
@@ -45,6 +47,7 @@ export function snapshotBatch(archives: string): number | null {
 /** Creates the tables at `path`, or in memory for "": from the snapshot, or empty ones of this exchange. */
 export function createBaseTables(path: string, archives: string, exchange: number): Database.Database {
   const snapshot = snapshotPath(archives);
+  requireFile(snapshot);
   if (existsSync(snapshot)) copyFileSync(snapshot, path);
   const db = openSqlite(path);
   // A crash leaves nothing that is used.
@@ -54,14 +57,4 @@ export function createBaseTables(path: string, archives: string, exchange: numbe
   migrate(db);
   db.prepare("UPDATE projection SET exchange = ? WHERE batch = 0").run(exchange);
   return db;
-}
-
-/** Where there are no tables, puts a copy of the snapshot in their place: the log continues it. */
-export function restoreSnapshot(tables: string): void {
-  const snapshot = snapshotPath(join(dirname(tables), "log"));
-  if (existsSync(tables) || !existsSync(snapshot)) return;
-  const partial = tables + PARTIAL;
-  copyFileSync(snapshot, partial);
-  syncPath(partial);
-  publishFile(partial, tables);
 }

@@ -3,11 +3,14 @@ import type Database from "better-sqlite3";
 import { MIGRATIONS } from "./schema.ts";
 import { indexedWords } from "./search-words.ts";
 
-/** Runs the missing migrations, each in its own transaction. @throws Error if the database has a newer schema */
+/** The database is of a newer version of this program. */
+export class NewerSchema extends Error {}
+
+/** Runs the missing migrations, each in its own transaction. @throws NewerSchema */
 export function migrate(db: Database.Database): void {
   const version = Number(db.pragma("user_version", { simple: true }));
   if (version > MIGRATIONS.length) {
-    throw new Error(
+    throw new NewerSchema(
       `the database has schema ${version}, this program knows schema ${MIGRATIONS.length}: run a newer one`,
     );
   }

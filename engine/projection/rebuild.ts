@@ -2,14 +2,19 @@
  * Builds the tables anew from the log, to replace lost ones or to compare the live ones with. Checks the log's hash chain on
  * the way. Never touches the live tables.
  */
+import { rmSync } from "node:fs";
 import type Database from "better-sqlite3";
 import { readHeader } from "../log/batch-format.ts";
 import { BrokenLog } from "../log/broken-log.ts";
 import { LogChain } from "../log/chain.ts";
 import type { LogFiles } from "../log/log-files.ts";
+import { PARTIAL, publishFile, syncPath } from "../util/durable-file.ts";
 import { createBaseTables, snapshotBatch } from "./base-tables.ts";
 import { Projector } from "./projector.ts";
+import { verifyDatabase } from "./verify.ts";
 
+/** What SQLite keeps of a database: its file, and what is beside it. */
+const DATABASE_ENDINGS = ["", "-wal", "-shm", "-journal"] as const;
 /** Records of one transaction: nobody waits for it. */
 const MAX_RECORDS = 2 ** 19;
 
@@ -60,6 +65,33 @@ export interface RebuildOptions {
   /** Called when the tables include this batch. */
   readonly pause?: { readonly batch: number; readonly run: (tables: Database.Database) => void };
   readonly onProgress?: OnProgress;
+}
+
+/**
+ * Builds the tables from the whole log into a file at `path` and checks every invariant. The file is durable, and complete
+ * or absent: a crash leaves only `path` with another ending.
+ * @throws BrokenLog if the log is broken, or an invariant doesn't hold
+ */
+export function rebuildFile({ path, ...options }: Omit<RebuildOptions, "until">): void {
+  const partial = path + PARTIAL;
+  removeDatabase(partial);
+  try {
+    const rebuilt = rebuildTables({ ...options, path: partial, until: options.log.last });
+    const failures = verifyDatabase(rebuilt).filter(({ ok }) => !ok);
+    rebuilt.close();
+    if (failures.length > 0) throw new BrokenLog(failures.map(({ name, figures }) => `${name}: ${figures}`).join("; "));
+    syncPath(partial);
+  } catch (error) {
+    removeDatabase(partial);
+    throw error;
+  }
+  removeDatabase(path);
+  publishFile(partial, path);
+}
+
+/** Removes a database. Its file goes first: without it, SQLite ignores the others. */
+export function removeDatabase(path: string): void {
+  for (const ending of DATABASE_ENDINGS) rmSync(path + ending, { force: true });
 }
 
 /** The last batch before the log that a rebuild can start from; null if the log doesn't reach back to it. */

@@ -9,20 +9,21 @@ import { type LogEnd, readLogEnd } from "../../engine/log/append.ts";
 import { BrokenLog } from "../../engine/log/broken-log.ts";
 import { openJournal } from "../../engine/log/database.ts";
 import { LogFiles, type LogPlace } from "../../engine/log/log-files.ts";
-import { keepSnapshot, restoreSnapshot } from "../../engine/projection/base-tables.ts";
+import { keepSnapshot, snapshotPath } from "../../engine/projection/base-tables.ts";
 import { migrate } from "../../engine/projection/database.ts";
 import { loadProjection } from "../../engine/projection/load/projection.ts";
+import { CheckedLog, rebuildFile } from "../../engine/projection/rebuild.ts";
 import { recoverTables } from "../../engine/projection/recover.ts";
 import { emptyWal, openDatabase } from "../../engine/util/wal-database.ts";
 import type { Config } from "../config.ts";
 import { ConfigError } from "../errors.ts";
 import { archiveFolder, journalPath, tablesPath } from "../util/data-folder.ts";
+import { damaged, explainDamage } from "./damage.ts";
 
 /** Checking every page of a larger database at each start would take longer than recovery: `admin verify` does. */
 const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
 /** How long a start waits for another program's lock. */
 const START_LOCK_MS = 30_000;
-const DAMAGE_CODES = ["SQLITE_CORRUPT", "SQLITE_NOTADB"];
 
 export interface ExchangeDatabase {
   /** exchange.db, open for recovery. */
@@ -42,8 +43,12 @@ export interface ExchangeDatabase {
 /** @throws ConfigError where a page is damaged, or the files don't belong together */
 export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeDatabase {
   const [path, log, archives] = [tablesPath(dataDir), journalPath(dataDir), archiveFolder(dataDir)];
-  const journal = openChecked(log, () => openJournal(log, durability, START_LOCK_MS));
-  if (readLogEnd(journal) !== null) restoreSnapshot(path);
+  const journal = openChecked(log, () => {
+    const opened = openJournal(log, durability, START_LOCK_MS);
+    readLogEnd(opened);
+    return opened;
+  });
+  restoreTables(path, journal, { journal: log, archives });
   const tablesDurability = durability === "full" ? "normal" : durability;
   const db = openChecked(path, () => openDatabase(path, tablesDurability, START_LOCK_MS));
   try {
@@ -56,8 +61,25 @@ export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeD
     journal.close();
     return { db, path, journalPath: log, archives, end, logFaults, logSince: since ?? null };
   } catch (error) {
-    if (error instanceof BrokenLog) throw new ConfigError(`DATA_DIR: ${error.message}`);
     throw explainDamage(error, basename(path));
+  }
+}
+
+/** Where there are no tables, builds them from the log as `admin rebuild` does. @throws BrokenLog */
+function restoreTables(path: string, journal: Database.Database, place: LogPlace): void {
+  const isMissing = !existsSync(path) || statSync(path).size === 0;
+  if (!isMissing) return;
+  if (readLogEnd(journal) === null) {
+    const snapshot = snapshotPath(place.archives);
+    if (existsSync(snapshot))
+      throw new BrokenLog(`there is ${snapshot}, but no exchange.db and no batch in journal.db`);
+    return;
+  }
+  const log = new LogFiles(place);
+  try {
+    rebuildFile({ path, archives: place.archives, log: new CheckedLog(log) });
+  } finally {
+    log.close();
   }
 }
 
@@ -100,26 +122,11 @@ function openChecked(path: string, open: () => Database.Database): Database.Data
     const db = open();
     if (!isNew && statSync(path).size <= MAX_CHECKED_BYTES) {
       const found = db.pragma("quick_check(1)", { simple: true });
-      if (found !== "ok") throw damaged(basename(path), String(found).replace(/\s+/g, " "));
+      if (found !== "ok")
+        throw new ConfigError(`DATA_DIR: ${damaged(basename(path), String(found).replace(/\s+/g, " "))}`);
     }
     return db;
   } catch (error) {
     throw explainDamage(error, basename(path));
   }
-}
-
-/** The ConfigError that explains an error of SQLite where a file is damaged or locked; any other error unchanged. */
-export function explainDamage(thrown: unknown, file = "exchange.db or journal.db"): unknown {
-  const { code, message } = thrown as { code?: unknown; message?: string };
-  if (String(code).startsWith("SQLITE_BUSY")) return new ConfigError(`DATA_DIR: ${file} is locked ${BY_ANOTHER}`);
-  const isDamage = DAMAGE_CODES.some((name) => String(code).startsWith(name));
-  return isDamage ? damaged(file, String(message)) : thrown;
-}
-
-const BY_ANOTHER =
-  "by another program: end its transaction (a shell with BEGIN, VACUUM, a tool that copies databases), see docs/operations.md";
-
-function damaged(file: string, finding: string): ConfigError {
-  const remedy = file === "exchange.db" ? "rebuild it from the log or restore a back-up" : "restore a back-up";
-  return new ConfigError(`DATA_DIR: ${file} is damaged (${finding}): ${remedy}, see docs/operations.md`);
 }

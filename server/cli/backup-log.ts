@@ -5,7 +5,7 @@
 import { copyFileSync, existsSync, linkSync, mkdirSync, realpathSync, rmSync, statSync } from "node:fs";
 import { type ArchiveDescription, ArchiveList, archivePath, descriptionPath } from "../../engine/log/archive-format.ts";
 import { ArchiveReader } from "../../engine/log/archive-reader.ts";
-import { BrokenLog } from "../../engine/log/broken-log.ts";
+import { BrokenLog, requireFile } from "../../engine/log/broken-log.ts";
 import { LogChain } from "../../engine/log/chain.ts";
 import { LogFiles, type LogPlace } from "../../engine/log/log-files.ts";
 import { snapshotPath } from "../../engine/projection/base-tables.ts";
@@ -73,6 +73,7 @@ function copyArchive({ day }: ArchiveDescription, from: string, to: string): boo
 }
 
 function place(source: string, target: string): void {
+  requireFile(source);
   const partial = target + PARTIAL;
   rmSync(partial, { force: true });
   try {

@@ -6,7 +6,7 @@
  * The copies grow beside their targets under other names, are verified, synced and then renamed, the tables last: the target
  * is either a complete copy or what it was before. Each is one plain file in rollback mode, which needs no -wal to be read.
  */
-import { closeSync, existsSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type Database from "better-sqlite3";
@@ -21,6 +21,8 @@ import { journalNameOf } from "./verify.ts";
 const SLICE_PAGES = 4_096;
 /** Files with these endings would count as parts of the database to SQLite. */
 const COMPANIONS = ["-wal", "-shm", "-journal"] as const;
+/** A copy that isn't complete, by the process that makes it. */
+const LEFTOVER = /\.db\.(\d+)\.part(-wal|-shm|-journal)?$/;
 const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
@@ -60,6 +62,7 @@ export async function backUp(dataDir: string, target: string, overwrite: boolean
   for (const signal of STOP_SIGNALS) process.once(signal, interrupt);
   try {
     for (const each of [tables, journal]) checkTarget(dataDir, each.file, overwrite);
+    removeLeftovers(dirname(file));
     const copied = await copyTables(tables, stop.signal);
     const { log, ...ends } = await copyLog(tables, journal, join(dataDir, "log"), stop.signal);
     // A signal that arrived while the check kept the thread busy is handled here.
@@ -108,6 +111,22 @@ async function copyLog(
   const { first, end } = checkPair(tables.partial, { journal: journal.partial, archives: to });
   const log = { file: journal.file, bytes: statSync(journal.partial).size, first, ...copied };
   return { ...end, log };
+}
+
+/** Removes copies that a killed backup left in the folder. */
+function removeLeftovers(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const pid = Number(LEFTOVER.exec(name)?.[1] ?? process.pid);
+    if (pid !== process.pid && !isAlive(pid)) rmSync(join(folder, name), { force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
 }
 
 /** Gives a complete copy its name. */

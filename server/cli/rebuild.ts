@@ -2,23 +2,20 @@
  * `admin rebuild`: builds exchange.db anew from the log beside the old one, checks it, and replaces the old one if asked.
  * Only while no server runs.
  */
-import { existsSync, renameSync, rmSync } from "node:fs";
+import { existsSync, renameSync } from "node:fs";
 import { dirname } from "node:path";
 import type Database from "better-sqlite3";
 import { LogFiles, logOf } from "../../engine/log/log-files.ts";
-import { loadProjection } from "../../engine/projection/load/projection.ts";
-import { CheckedLog, rebuildTables } from "../../engine/projection/rebuild.ts";
+import { DamagedTables, loadProjection } from "../../engine/projection/load/projection.ts";
+import { CheckedLog, rebuildFile, removeDatabase } from "../../engine/projection/rebuild.ts";
 import { MIGRATIONS } from "../../engine/projection/schema.ts";
 import { differingTables, hashTables } from "../../engine/projection/table-hashes.ts";
-import { verifyDatabase } from "../../engine/projection/verify.ts";
 import { syncPath } from "../../engine/util/durable-file.ts";
 import { lockDataFolder, openExisting, tablesPath } from "../util/data-folder.ts";
 import { ProgressBar } from "./progress-bar.ts";
 
-/** What SQLite keeps beside a database. */
-const COMPANIONS = ["-wal", "-shm", "-journal"] as const;
-
-const DAMAGE_CODES: ReadonlySet<string> = new Set(["SQLITE_CORRUPT", "SQLITE_NOTADB"]);
+const DAMAGE_CODES: ReadonlySet<string> = new Set(["SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR"]);
+const OTHER_LOG = "restore the log that belongs to them, or move exchange.db away to rebuild without it";
 
 export interface Rebuilt {
   readonly ok: boolean;
@@ -30,7 +27,10 @@ export interface Rebuilt {
   readonly replaced: boolean;
 }
 
-/** @param replaces also an existing exchange.db @throws Error if the folder is in use, or the log is broken */
+/**
+ * @param replaces also an existing exchange.db
+ * @throws Error if the folder is in use, the log is broken, or the tables have more than the log
+ */
 export function rebuild(dataDir: string, replaces: boolean): Rebuilt {
   const lock = lockDataFolder(dataDir);
   const place = logOf(dataDir);
@@ -69,16 +69,12 @@ function build(path: string, old: string, archives: string, log: CheckedLog): Re
       compared = { batch: live.batch, differing: differing.map((name) => name || "the schema") };
     },
   };
-  const rebuilt = rebuildTables({ path, archives, log, until: log.last, onProgress, ...(pause && { pause }) });
+  rebuildFile({ path, archives, log, onProgress, ...(pause && { pause }) });
   bar.end();
-  const failures = verifyDatabase(rebuilt).filter(({ ok }) => !ok);
-  rebuilt.close();
-  if (failures.length > 0) throw new Error(failures.map(({ name, figures }) => `${name}: ${figures}`).join("; "));
-  syncPath(path);
   return compared;
 }
 
-/** The old tables, if they are of this schema and log. */
+/** The old tables; null if there are none, or none of this schema to compare. @throws Error if the log isn't theirs */
 function readOld(path: string, log: CheckedLog): { batch: number; hashes: Map<string, string> } | null {
   if (!existsSync(path)) return null;
   let db: Database.Database | null = null;
@@ -86,17 +82,17 @@ function readOld(path: string, log: CheckedLog): { batch: number; hashes: Map<st
     db = openExisting(path);
     if (db.pragma("user_version", { simple: true }) !== MIGRATIONS.length) return null;
     const { batch, exchange } = loadProjection(db);
-    return exchange === log.exchange && batch <= log.last ? { batch, hashes: hashTables(db) } : null;
+    if (exchange !== log.exchange) throw new Error(`exchange.db is of another exchange than the log: ${OTHER_LOG}`);
+    if (batch > log.last) {
+      throw new Error(`exchange.db contains batch ${batch}, the log ends at ${log.last}: ${OTHER_LOG}`);
+    }
+    return { batch, hashes: hashTables(db) };
   } catch (error) {
     // A damaged file can't be compared; the new one replaces it.
-    if (DAMAGE_CODES.has(String((error as { code?: unknown }).code))) return null;
+    const isDamage = error instanceof DamagedTables || DAMAGE_CODES.has(String((error as { code?: unknown }).code));
+    if (isDamage) return null;
     throw error;
   } finally {
     db?.close();
   }
-}
-
-/** The database's file first: without it, SQLite ignores the others. */
-function removeDatabase(path: string): void {
-  for (const ending of ["", ...COMPANIONS]) rmSync(path + ending, { force: true });
 }

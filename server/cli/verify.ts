@@ -53,14 +53,15 @@ function verifyLog(tables: Database.Database, file: string): Finding[] {
   const place = logBeside(file);
   const projected = loadProjection(tables);
   if (place.journal === null) return [withoutLog(projected, place.expected)];
-  const files = new LogFiles(place);
+  let files: LogFiles | null = null;
   try {
+    files = new LogFiles(place);
     return verifyOpenLog(tables, file, place, files);
   } catch (error) {
     if (error instanceof BrokenLog) return [{ name: LINKED, ok: false, figures: error.message }];
     throw error;
   } finally {
-    files.close();
+    files?.close();
   }
 }
 

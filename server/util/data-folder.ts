@@ -2,12 +2,16 @@
  * The data folder: the lock that gives it to one server, the permissions of its files, and the paths in it that more
  * than one part knows. Never opens the database for writing.
  */
-import { existsSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { join, relative } from "node:path";
 import type Database from "better-sqlite3";
+import { whyNoFile, whyNoFolder } from "../../engine/util/path-kind.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
 import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { ConfigError } from "../errors.ts";
+
+/** The exchange's own files in it. */
+const OWN_FILES = /^((exchange|journal)\.db|exchange\.lock)(-wal|-shm|-journal)?$|^last-backup\.json$/;
 
 /** Only the owner may open files that this process creates from now on: the database holds password hashes and addresses. */
 export function restrictToOwner(): void {
@@ -22,23 +26,45 @@ export const FOLDER_IN_USE = "is in use by another server";
  * @throws ConfigError where the folder can't be written to, or another server holds it
  */
 export function lockDataFolder(dataDir: string): Database.Database {
-  let lock: Database.Database;
+  let lock: Database.Database | null = null;
   try {
     mkdirSync(dataDir, { recursive: true });
+    checkDataFolder(dataDir);
     lock = openSqlite(join(dataDir, "exchange.lock"), { timeout: 0 });
-  } catch (error) {
-    throw new ConfigError(`DATA_DIR: cannot write to "${dataDir}" (${(error as NodeJS.ErrnoException).code})`);
-  }
-  try {
     lock.exec("BEGIN EXCLUSIVE");
-  } catch {
-    throw new ConfigError(`DATA_DIR: "${dataDir}" ${FOLDER_IN_USE}`);
+    return lock;
+  } catch (error) {
+    lock?.close();
+    if (error instanceof ConfigError) throw error;
+    const code = String((error as { code?: unknown }).code);
+    if (code.startsWith("SQLITE_BUSY")) throw new ConfigError(`DATA_DIR: "${dataDir}" ${FOLDER_IN_USE}`);
+    if (code === "SQLITE_NOTADB") throw new ConfigError("DATA_DIR: exchange.lock is no lock: delete it");
+    throw new ConfigError(`DATA_DIR: cannot write to "${dataDir}" (${code})`);
   }
-  return lock;
+}
+
+/**
+ * Every file of the exchange is a file and every folder a folder, or a link to one: opening a pipe would wait for ever.
+ * Archives are checked when they are read, since an exchange trades without them.
+ * @throws ConfigError that names the first that isn't
+ */
+function checkDataFolder(dataDir: string): void {
+  const require = (path: string, why: string | null): void => {
+    if (why !== null) throw new ConfigError(`DATA_DIR: ${relative(dataDir, path) || `"${dataDir}"`} ${why}`);
+  };
+  require(dataDir, whyNoFolder(dataDir));
+  const names = existsSync(dataDir) ? readdirSync(dataDir) : [];
+  const files = names.filter((name) => OWN_FILES.test(name)).map((name) => join(dataDir, name));
+  for (const path of files) require(path, whyNoFile(path));
+  for (const path of [keyFolder(dataDir), archiveFolder(dataDir)]) require(path, whyNoFolder(path));
+  const keys = keyFolder(dataDir);
+  for (const path of existsSync(keys) ? readdirSync(keys) : []) require(join(keys, path), whyNoFile(join(keys, path)));
 }
 
 /** Opens a database file read-only, whether its server runs or not. @throws Error where there is none */
 export function openExisting(path: string): Database.Database {
+  const why = whyNoFile(path);
+  if (why !== null) throw new Error(`${path} ${why}`);
   if (!existsSync(path)) throw new Error(`there is no database at ${path}`);
   return openReadOnly(path);
 }

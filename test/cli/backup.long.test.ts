@@ -257,6 +257,23 @@ describe("a copy", () => {
   });
 });
 
+test("a backup removes what a killed one left, but not what another one writes", async () => {
+  const folder = temporaryFolder();
+  const dead = spawnSync("true").pid;
+  const endings = ["old.db.PID.part", "old.db.PID.part-wal", "old.journal.db.PID.part"];
+  for (const pid of [dead, process.pid]) {
+    for (const name of endings) writeFileSync(join(folder, name.replace("PID", `${pid}`)), "");
+  }
+  writeFileSync(join(folder, "notes.part"), "");
+  expect((await admin(dataDirOf(quiet), "backup", join(folder, "copy.db"))).code).toBe(0);
+  const kept = [...endings.map((name) => name.replace("PID", `${process.pid}`)), "notes.part"];
+  expect(
+    readdirSync(folder)
+      .filter((name) => name.includes(".part"))
+      .sort(),
+  ).toEqual(kept.sort());
+});
+
 describe("a failed backup leaves no file", () => {
   test("when the path is invalid", async () => {
     const folder = temporaryFolder();

@@ -146,6 +146,33 @@ test("verify names a changed batch, a missing one and a changed archive", async 
   expect(first).toBeDefined();
 });
 
+test("rebuild refuses a log that has less than the tables, or another exchange's, and leaves both as they are", async () => {
+  const older = freshCopy();
+  const last = bodiesIn(older).length;
+  withJournal(older, (db) => db.prepare("DELETE FROM batches WHERE number = ?").run(last));
+  const other = freshCopy();
+  withDatabase(other, (db) => db.exec("UPDATE projection SET exchange = exchange + 1"));
+  const refusals: [string, RegExp][] = [
+    [older, new RegExp(`^exchange\\.db contains batch ${last}, the log ends at ${last - 1}: restore the log`)],
+    [other, /^exchange\.db is of another exchange than the log: restore the log/],
+  ];
+  for (const [folder, line] of refusals) {
+    const before = readFileSync(join(folder, "exchange.db"));
+    const { code, out, errors } = await admin(folder, "rebuild", "--replace");
+    expect([code, out, errors.trim().split("\n")]).toEqual([1, "", [expect.stringMatching(line)]]);
+    expect(readFileSync(join(folder, "exchange.db")).equals(before)).toBe(true);
+    expect(readdirSync(folder).filter((name) => /rebuilt|part/.test(name))).toEqual([]);
+  }
+});
+
+test("rebuild replaces tables that can't be compared", async () => {
+  const folder = freshCopy();
+  withDatabase(folder, (db) => db.exec("DELETE FROM projection"));
+  const { code, out } = await admin(folder, "rebuild", "--replace");
+  expect([code, JSON.parse(out)]).toMatchObject([0, { ok: true, compared: null, replaced: true }]);
+  expect(hashesIn(folder)).toEqual(hashesIn(days.folder));
+});
+
 test("where the log no longer reaches back, verify says so and checks the rest", async () => {
   const folder = freshCopy();
   const [first] = new ArchiveList(join(folder, "log")).read();

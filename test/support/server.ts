@@ -41,6 +41,8 @@ export interface ServerOptions {
   /** A temporary folder by default. */
   readonly dataDir?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Runs it as another user; only root may. */
+  readonly uid?: number;
 }
 
 function environment(options: ServerOptions, dataDir: string): NodeJS.ProcessEnv {
@@ -78,6 +80,7 @@ export class TestServer {
     this.child = spawn(process.execPath, [MAIN], {
       env: environment(options, this.dataDir),
       stdio: ["ignore", "pipe", "pipe"],
+      ...(options.uid !== undefined && { uid: options.uid }),
     });
     running.add(this.child);
     this.exited = new Promise((resolve) => {

@@ -46,7 +46,8 @@ export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
   const markets = loadMarkets(db);
   restoreSets(markets, ledger);
 
-  const ordersListed = db.prepare("SELECT value FROM meta WHERE key = 'orders_listed'").pluck().get();
+  const ordersListed = Number(db.prepare("SELECT value FROM meta WHERE key = 'orders_listed'").pluck().get());
+  assert(Number.isSafeInteger(ordersListed), "meta says which orders are listed");
   const lastOrderId = Number(db.prepare("SELECT coalesce(max(id), 0) FROM orders").pluck().get());
   assert(lastOrderId === totals.last_order_id, "the last order is the one on record");
   const lastEntryId = Number(
@@ -61,7 +62,7 @@ export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
     lastEntryId,
     lastOrderId,
     orderUpdates: totals.order_updates,
-    ordersListed: Number(ordersListed),
+    ordersListed,
     at: totals.at,
     markets,
     outcomes: loadOutcomes(db),

@@ -16,10 +16,16 @@ export interface Projection {
   readonly at: number;
 }
 
+/** The tables lack what every exchange has. The message is one line for an operator. */
+export class DamagedTables extends Error {}
+
+/** @throws DamagedTables without its row */
 export function loadProjection(db: Database.Database): Projection {
-  return db
+  const row = db
     .prepare(
       "SELECT exchange, batch, position, hash, log_begins AS logBegins, totals.at FROM projection JOIN totals USING (id)",
     )
-    .get() as Projection;
+    .get() as Projection | undefined;
+  if (row === undefined) throw new DamagedTables("projection or totals lacks its row");
+  return row;
 }
