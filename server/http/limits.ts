@@ -3,6 +3,12 @@
  * Imports nothing but other limits: the web page reads them too.
  */
 
+/**
+ * How long an idle connection stays open at least. uWebSockets.js fixes its timeout to 10 s and counts in ticks of 4 s: the
+ * connection ends after 8 to 12 s.
+ */
+export const KEEP_ALIVE_S = 7;
+
 export const MAX_BODY_BYTES = 64 * 1024;
 /** The largest body of a sign-in request, which anybody may send without a token. */
 export const MAX_SIGN_IN_BODY_BYTES = 8 * 1024;

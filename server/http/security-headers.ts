@@ -1,12 +1,13 @@
 /**
- * The header lines of every response for browsers and caches: nothing is stored, framed, sniffed or executed, and which
- * origins' pages may read it. The text never changes; it is built once and written as one header. Knows no sockets.
+ * The header lines of every response: nothing is stored, framed, sniffed or executed, which origins' pages may read it, and
+ * how long its connection stays open. The text never changes; it is built once and written as one header. Knows no sockets.
  *
  * Tokens travel in the Authorization header, so any page may act for a user whose token it has. The exceptions are the
  * routes that create and keep sessions (`isForOwnPages`): only pages of PUBLIC_URL may use them, and their refresh token
  * may be in a cookie (session-cookie.ts). No response lets a page of another origin use cookies.
  */
 import { isSecure } from "./cookies.ts";
+import { KEEP_ALIVE_S } from "./limits.ts";
 import type { Route } from "./route.ts";
 
 /** The headers that a page may read. */
@@ -35,6 +36,7 @@ export function commonLines(publicUrl: string, cache: string, contentSecurityPol
     `Content-Security-Policy: ${contentSecurityPolicy}`,
     "Referrer-Policy: no-referrer",
     "Cross-Origin-Resource-Policy: same-origin",
+    `Keep-Alive: timeout=${KEEP_ALIVE_S}`,
   ];
   if (isSecure(publicUrl)) lines.push(`Strict-Transport-Security: max-age=${HTTPS_ONLY_S}`);
   return lines;

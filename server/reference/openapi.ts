@@ -4,6 +4,7 @@
  */
 
 import { scopeText } from "../http/dispatch.ts";
+import { KEEP_ALIVE_S } from "../http/limits.ts";
 import { DEFAULT_RATE_LIMITS, type RateClass } from "../http/rate-limiter.ts";
 import { API_BASE, type Route } from "../http/route.ts";
 import { definitionsFor, type Json, type JsonObject } from "./components.ts";
@@ -67,6 +68,7 @@ function description(publicUrl: string): string {
   \`RateLimit-Reset\` (seconds) state the remaining allowance, \`GET /me/limits\` that of all routes; 429 adds \`Retry-After\`.
 - **Tokens** go in \`Authorization: Bearer\`: a session token (15 minutes, refreshable), a personal access token (for bots), or an
   OAuth access token. Each operation states the token kinds, the scope and the KYC tier that it needs.
+- **Idle connections** stay open for the \`Keep-Alive: timeout=${KEEP_ALIVE_S}\` seconds of each response, and end within 12.
 - **Request ids**: the response repeats \`X-Request-Id\`, or has a generated one.
 - **Deprecated** routes say so in every response, at least 30 days before their removal: \`Deprecation\`, \`Sunset\`, \`Link\`.
 
