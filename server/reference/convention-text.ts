@@ -9,6 +9,7 @@ export const CONVENTIONS = `
   its slug.
 - **Names** are snake_case, enumerations lower-case words, except \`side\`: 1 buys, 2 sells. A response field without a value
   is null, never missing. Responses may gain new fields; the exchange rejects unknown fields in requests.
+  Of a key that an object has twice, the last value counts.
 `.trim();
 
 export const ERROR_TABLE = `

@@ -400,6 +400,16 @@ describe("bodies", () => {
     for (const id of ids) await user.cancel(id);
   });
 
+  test("of a key that is there twice, the last value counts, as documented", async () => {
+    const good = JSON.stringify({ ...bodyOf("/orders", market), price: 12 });
+    const body = good
+      .replace("{", '{"price":11,"client_order_id":"first",')
+      .replace(/}$/, ',"client_order_id":"twice"}');
+    const { status, data } = await user.request<OrderJson>("POST", "/orders", { body });
+    expect([status, data.price, data.client_order_id]).toEqual([202, 12, "twice"]);
+    await user.cancel(data.id);
+  });
+
   describe.for(named(withBody))("%s: more than 64 KiB", ([, route]) => {
     test.for([65_537, 100_000, 2_000_000])("%i bytes", async (size) => {
       const body = JSON.stringify(bodyOf(route.path, market)).padEnd(size, " ");
