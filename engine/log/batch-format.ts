@@ -26,6 +26,7 @@
 import { hash } from "node:crypto";
 import * as R from "../ring/records.ts";
 import { assert } from "../util/assert.ts";
+import { BrokenLog } from "./broken-log.ts";
 
 const MAGIC = 0x474f4c58;
 const FORMAT_VERSION = 1;
@@ -88,12 +89,12 @@ export function writeHeader(body: Buffer, header: BatchHeader, previous: Buffer)
   previous.copy(body, AT_PREVIOUS, 0, HASH_BYTES);
 }
 
-/** @throws Error if the body isn't a batch of this format, or is cut short */
+/** @throws BrokenLog if the body isn't a batch of this format, or is cut short */
 export function readHeader(body: Buffer): BatchHeader {
-  if (body.length < HEADER_BYTES || body.readUInt32LE(0) !== MAGIC) throw new Error("not a batch of the log");
+  if (body.length < HEADER_BYTES || body.readUInt32LE(0) !== MAGIC) throw new BrokenLog("not a batch of the log");
   const version = body.readUInt32LE(AT_VERSION);
   if (version !== FORMAT_VERSION) {
-    throw new Error(`the log has format ${version}, this program reads format ${FORMAT_VERSION}`);
+    throw new BrokenLog(`the log has format ${version}, this program reads format ${FORMAT_VERSION}`);
   }
   const header = {
     number: body.readDoubleLE(AT_NUMBER),
@@ -106,7 +107,7 @@ export function readHeader(body: Buffer): BatchHeader {
     writes: body.readUInt32LE(AT_WRITES),
     flags: body.readUInt32LE(AT_FLAGS),
   };
-  if (bodyBytes(header) !== body.length) throw new Error(`batch ${header.number} is cut short`);
+  if (bodyBytes(header) !== body.length) throw new BrokenLog(`batch ${header.number} is cut short`);
   return header;
 }
 

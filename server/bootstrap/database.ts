@@ -48,12 +48,13 @@ export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeD
     readLogEnd(opened);
     return opened;
   });
-  restoreTables(path, journal, { journal: log, archives });
-  const tablesDurability = durability === "full" ? "normal" : durability;
-  const db = openChecked(path, () => openDatabase(path, tablesDurability, START_LOCK_MS));
+  const place = { journal: log, archives };
   try {
+    restoreTables(path, journal, place);
+    const tablesDurability = durability === "full" ? "normal" : durability;
+    const db = openChecked(path, () => openDatabase(path, tablesDurability, START_LOCK_MS));
     migrate(db);
-    const { end, logFaults } = recover(db, journal, { journal: log, archives });
+    const { end, logFaults } = recover(db, journal, place);
     const since = journal.prepare("SELECT at FROM batches ORDER BY number LIMIT 1").pluck().get() as number | undefined;
     // Before the threads open the files: they would have to wait for the reads of recovery.
     emptyWal(db);
@@ -69,15 +70,15 @@ export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeD
 function restoreTables(path: string, journal: Database.Database, place: LogPlace): void {
   const isMissing = !existsSync(path) || statSync(path).size === 0;
   if (!isMissing) return;
-  if (readLogEnd(journal) === null) {
-    const snapshot = snapshotPath(place.archives);
-    if (existsSync(snapshot))
-      throw new BrokenLog(`there is ${snapshot}, but no exchange.db and no batch in journal.db`);
-    return;
-  }
   const log = new LogFiles(place);
   try {
-    rebuildFile({ path, archives: place.archives, log: new CheckedLog(log) });
+    const last = readLogEnd(journal)?.batch ?? 0;
+    checkArchives(log.archives.at(-1)?.last ?? 0, last);
+    const snapshot = snapshotPath(place.archives);
+    if (last > 0) rebuildFile({ path, archives: place.archives, log: new CheckedLog(log) });
+    else if (existsSync(snapshot)) {
+      throw new BrokenLog(`there is ${snapshot}, but no exchange.db and no batch in journal.db`);
+    }
   } finally {
     log.close();
   }
@@ -92,15 +93,19 @@ function recover(
   const files = new LogFiles(place);
   const last = readLogEnd(journal)?.batch ?? 0;
   const { archived, logFaults } = readArchives(files, loadProjection(db).logBegins);
-  if (archived > last) {
-    throw new BrokenLog(
-      `the archives end with batch ${archived}, journal.db with ${last}: restore the log of that time, or remove later archives`,
-    );
-  }
+  checkArchives(archived, last);
   if (last === 0) keepSnapshot(db, place.archives);
   const end = recoverTables(db, journal, {}, files);
   files.close();
   return { end, logFaults };
+}
+
+/** @param archived the last batch in an archive @param last the last one in journal.db, which continues them */
+function checkArchives(archived: number, last: number): void {
+  if (archived <= last) return;
+  throw new BrokenLog(
+    `the archives end with batch ${archived}, journal.db with ${last}: restore the log of that time, or remove later archives`,
+  );
 }
 
 /** The last archived batch, and what is wrong: the exchange trades without archives that only old order updates need. */
