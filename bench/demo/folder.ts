@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { lockDataFolder } from "../../server/util/data-folder.ts";
+import { deleteExchange, holdsExchange, lockDataFolder } from "../../server/util/data-folder.ts";
 import { UNBOUNDED_TERMS } from "../support/terms.ts";
 import { EVENTS, MARKETS } from "./catalog.ts";
 
@@ -21,9 +21,6 @@ const BOT_DEPOSIT = 5_000_000_000_000;
 
 const ACCESS_FILE = "demo.json";
 const SEED_FILE = "demo-seed.json";
-const DATABASE = "exchange.db";
-/** The files that `--fresh` deletes. The access file comes last, because it marks the folder as the demo's. */
-const FORGOTTEN = [DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`, "control.sock", "keys", "outbox", ACCESS_FILE];
 
 /** How the demo's users get in: passwords of people, tokens by the part of the e-mail before the @. */
 interface Access {
@@ -45,14 +42,18 @@ export interface DemoFolder extends Access {
 export function openFolder(dataDir: string, fresh: boolean, bots: readonly string[]): DemoFolder {
   const path = resolve(dataDir);
   const accessFile = join(path, ACCESS_FILE);
-  if (existsSync(join(path, DATABASE)) && !existsSync(accessFile)) {
+  if (holdsExchange(path) && !existsSync(accessFile)) {
     throw new Error(`DATA_DIR: "${path}" holds another exchange; the demo takes a folder of its own`);
   }
   mkdirSync(path, { recursive: true, mode: 0o700 });
   // This process holds the lock until the end of this function; then the exchange takes it.
   const lock = lockDataFolder(path);
   try {
-    if (fresh && existsSync(accessFile)) for (const name of FORGOTTEN) remove(path, name);
+    if (fresh && existsSync(accessFile)) {
+      deleteExchange(path);
+      // Last, because it marks the folder as the demo's.
+      rmSync(accessFile);
+    }
     const access = readAccess(accessFile);
     for (const name of [nameOf(PERSON), ...bots]) access.tokens[name] ??= newToken();
     writePrivate(accessFile, access);
@@ -66,10 +67,6 @@ export function openFolder(dataDir: string, fresh: boolean, bots: readonly strin
 
 export const nameOf = (email: string): string => email.slice(0, email.indexOf("@"));
 export const emailOf = (name: string): string => `${name}@example.com`;
-
-function remove(path: string, name: string): void {
-  rmSync(join(path, name), { recursive: true, force: true });
-}
 
 function newToken(): string {
   return `pm_pat_${randomBytes(32).toString("base64url")}`;

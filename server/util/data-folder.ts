@@ -2,7 +2,7 @@
  * The data folder: the lock that gives it to one server, the permissions of its files, and the paths in it that more
  * than one part knows. Never opens the database for writing.
  */
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import type Database from "better-sqlite3";
 import { whyNoFile, whyNoFolder } from "../../engine/util/path-kind.ts";
@@ -10,7 +10,10 @@ import { openSqlite } from "../../engine/util/sqlite.ts";
 import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { ConfigError } from "../errors.ts";
 
-/** The exchange's own files in it. */
+const LOCK = "exchange.lock";
+/** Whatever an exchange may leave in it, files and folders. */
+const KEPT = /^(exchange|journal)\.|^(log|keys|outbox)$|^(control\.sock|last-backup\.json)$|^demo-token-\d+$/;
+/** The files in it that a start opens. */
 const OWN_FILES = /^((exchange|journal)\.db|exchange\.lock)(-wal|-shm|-journal)?$|^last-backup\.json$/;
 
 /** Only the owner may open files that this process creates from now on: the database holds password hashes and addresses. */
@@ -30,7 +33,7 @@ export function lockDataFolder(dataDir: string): Database.Database {
   try {
     mkdirSync(dataDir, { recursive: true });
     checkDataFolder(dataDir);
-    lock = openSqlite(join(dataDir, "exchange.lock"), { timeout: 0 });
+    lock = openSqlite(join(dataDir, LOCK), { timeout: 0 });
     lock.exec("BEGIN EXCLUSIVE");
     return lock;
   } catch (error) {
@@ -59,6 +62,19 @@ function checkDataFolder(dataDir: string): void {
   for (const path of [keyFolder(dataDir), archiveFolder(dataDir)]) require(path, whyNoFolder(path));
   const keys = keyFolder(dataDir);
   for (const path of existsSync(keys) ? readdirSync(keys) : []) require(join(keys, path), whyNoFile(join(keys, path)));
+}
+
+/** True if an exchange keeps its state there. */
+export function holdsExchange(dataDir: string): boolean {
+  return [tablesPath(dataDir), journalPath(dataDir), archiveFolder(dataDir)].some((path) => existsSync(path));
+}
+
+/** Deletes everything that an exchange keeps in the folder, except the lock, which the caller holds. */
+export function deleteExchange(dataDir: string): void {
+  for (const name of readdirSync(dataDir)) {
+    if (name === LOCK || !KEPT.test(name)) continue;
+    rmSync(join(dataDir, name), { recursive: true, force: true });
+  }
 }
 
 /** Opens a database file read-only, whether its server runs or not. @throws Error where there is none */
