@@ -1,31 +1,19 @@
 /** Commands build first: the build's output must not precede their result, however slow the machine is. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { appendFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { copyCheckout } from "../support/checkout.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const SLOW = new URL("./slow-machine.mjs", import.meta.url).href;
 /** From here on rolldown warns of the time that callbacks take. */
 const SLOW_BUILD_MS = 3_000;
 
-function copySources(): string {
-  const folder = mkdtempSync(join(tmpdir(), "exchange-build-"));
-  const names = ["engine", "server", "bench", "test", "data", "package.json", "rolldown.config.js", "tsconfig.json"];
-  for (const name of names) {
-    const filter = (path: string): boolean =>
-      !/node_modules|\/test\/browser|\/data\/(?!sample)/.test(path.slice(ROOT.length));
-    cpSync(join(ROOT, name), join(folder, name), { recursive: true, filter });
-  }
-  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
-  return folder;
-}
-
 test("a slow build is silent", { timeout: 180_000 }, () => {
-  const folder = copySources();
+  const folder = copyCheckout();
   try {
     const began = performance.now();
     const build = spawnSync("npm", ["run", "-s", "build"], {
@@ -41,7 +29,7 @@ test("a slow build is silent", { timeout: 180_000 }, () => {
 });
 
 test("builds at once don't meet, unchanged sources need none, and a running server keeps its build", async () => {
-  const folder = copySources();
+  const folder = copyCheckout();
   const run = (command: string, args: readonly string[], env: Record<string, string> = {}): ChildProcess =>
     spawn(command, args, { cwd: folder, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   const ended = (child: ChildProcess): Promise<number | null> =>
