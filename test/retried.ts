@@ -6,7 +6,9 @@ export class RetriedReporter implements Reporter {
     const names: string[] = [];
     for (const module of modules) {
       for (const test of module.children.allTests("passed")) {
-        if (test.diagnostic()?.flaky === true) names.push(`${module.relativeModuleId} > ${test.fullName}`);
+        // A test that must fail is repeated, too.
+        if (test.options.fails !== true && test.diagnostic()?.flaky === true)
+          names.push(`${module.relativeModuleId} > ${test.fullName}`);
       }
     }
     if (names.length === 0) return;

@@ -58,12 +58,12 @@ describe.skipIf(NO_BROWSER)("a page opened by a test", () => {
     await page.goto(html(body, head));
     await page.waitForLoadState("load");
   });
-  test.fails.for(errors)("fails the test if unexpected: %s", async ([, body, , head = ""]) => {
+  test.fails.for(errors)("fails the test if unexpected: %s", { retry: 0 }, async ([, body, , head = ""]) => {
     const page = await openPage();
     await page.goto(html(body, head));
     await page.waitForLoadState("load");
   });
-  test.fails("fails the test if an expected error doesn't occur", async () => {
+  test.fails("fails the test if an expected error doesn't occur", { retry: 0 }, async () => {
     await openPage({ expected: [/^console: oh dear/] });
   });
 
