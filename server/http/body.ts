@@ -172,6 +172,40 @@ export class BodyReader {
   }
 }
 
+/** An empty object in JSON or MessagePack: libraries send it for "no body". */
+const NOTHING = /^(\s*\{\s*\}\s*|\x80)$/;
+/** The longest body that may still be nothing: `{}` on lines of its own. */
+const MAX_NOTHING_BYTES = 16;
+
+/**
+ * Reads the body of a request to a route that takes none: what a client sends there, it means, and the route would drop it.
+ * Calls `done` once the body is known to be empty or `{}`; otherwise `refuse`, which by default fails the reply.
+ */
+export function collectNothing(
+  res: HttpResponse,
+  { contentLength }: RequestHead,
+  reply: Reply,
+  done: () => void,
+  refuse = (error: unknown): void => reply.fail(error),
+): void {
+  const rejection = badRequest("body: this path takes none, at most {}");
+  if (Number(contentLength) > MAX_NOTHING_BYTES) return refuse(rejection);
+  let text = "";
+  let isDone = false;
+  res.onData((chunk, isLast) => {
+    if (isDone || reply.done) return;
+    if (text.length <= MAX_NOTHING_BYTES) text += Buffer.from(chunk).toString("latin1");
+    isDone = isLast || text.length > MAX_NOTHING_BYTES;
+    if (!isDone) return;
+    try {
+      if (text !== "" && !NOTHING.test(text)) throw rejection;
+      done();
+    } catch (error) {
+      refuse(error);
+    }
+  });
+}
+
 /** The email in lower case; "" where the body has none. */
 function identifierIn(parsed: unknown): string {
   const email = (parsed as { email?: unknown } | null)?.email;

@@ -7,7 +7,7 @@ import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import type { OrderedReads } from "../trading/types.ts";
-import { type BodyOptions, BodyReader } from "./body.ts";
+import { type BodyOptions, BodyReader, collectNothing } from "./body.ts";
 import { type ClientAddress, NO_ADDRESS } from "./client-address.ts";
 import {
   admit,
@@ -168,7 +168,12 @@ function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, rep
     const principal = admit(compiled, reply, address, options.limiter, credentials, now);
     const request = readRequest(compiled, req, reply, address, principal, now);
     if (compiled.body === null) {
-      execute(route, request, reply, options.reads);
+      if (!head.hasBody) return execute(route, request, reply, options.reads);
+      collectNothing(res, head, reply, () => {
+        request.now = Date.now();
+        checkStillAdmitted(route, request, options.authenticator);
+        execute(route, request, reply, options.reads);
+      });
       return;
     }
     const reader = new BodyReader(compiled, compiled.body, head, reply, options, address.client, now);
@@ -199,17 +204,19 @@ function serveLater(
   const request = attempt(() => readRequest(compiled, req, reply, address, null, now));
   const reader =
     check === null ? null : attempt(() => new BodyReader(compiled, check, head, reply, options, address.client, now));
-  const body = new Promise<Buffer>((resolve) => {
+  const body = new Promise<Buffer>((resolve, reject) => {
     // The bytes are valid during the call only.
     if (reader !== null) reader().collect(res, (bytes) => resolve(Buffer.from(bytes)));
+    else if (head.hasBody) collectNothing(res, head, reply, () => resolve(EMPTY), reject);
+    else resolve(EMPTY);
   });
   // A sender who may not use the route doesn't learn what is wrong with the body.
   body.catch(() => {});
   const run = async (): Promise<void> => {
     const principal = admit(compiled, reply, address, options.limiter, await credentials, now);
     const known: RouteRequest = { ...request(), principal };
+    const bytes = await body;
     if (reader !== null) {
-      const bytes = await body;
       known.now = Date.now();
       checkStillAdmitted(route, known, options.authenticator);
       known.body = reader().read(bytes);
@@ -231,6 +238,7 @@ function attempt<T>(run: () => T): () => T {
   }
 }
 
+const EMPTY = Buffer.alloc(0);
 const NO_HEADERS: Readonly<Record<string, string>> = {};
 const NO_PARAMS: readonly [string, string] = ["", ""];
 
