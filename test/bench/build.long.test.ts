@@ -1,6 +1,6 @@
 /** Commands build first: the build's output must not precede their result, however slow the machine is. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { appendFileSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -53,13 +53,17 @@ test("builds at once don't meet, unchanged sources need none, and a running serv
       });
     });
     const port = await ready;
-    // Other sources, again and again: older builds go, but not the one in use.
-    for (let i = 0; i < 3; i++) {
-      appendFileSync(join(folder, "server/main.ts"), "\n");
-      expect(await build()).toBe(0);
+    // Builds of other sources came meanwhile: the older ones go, but not the one in use.
+    const older = [1, 2, 3, 4].map((n) => join(folder, "dist/builds", `000000000000000${n}`));
+    for (const [n, path] of older.entries()) {
+      mkdirSync(path);
+      utimesSync(path, n + 1, n + 1);
     }
+    utimesSync(join(folder, "dist/builds", first!), 0, 0);
+    appendFileSync(join(folder, "server/main.ts"), "\n");
+    expect(await build()).toBe(0);
     expect(builds()).toContain(first);
-    expect(builds().length).toBe(4);
+    expect(builds().filter((name) => name.startsWith("0000"))).toEqual(["0000000000000003", "0000000000000004"]);
     const base = `http://127.0.0.1:${port}`;
     const page = await (await fetch(base)).text();
     const [, asset] = /src="\.?\/?(assets\/[^"]+)"/.exec(page)!;
@@ -67,7 +71,8 @@ test("builds at once don't meet, unchanged sources need none, and a running serv
     expect((await fetch(`${base}/api/v1/markets`)).status).toBe(200);
     server.kill("SIGTERM");
     expect(await exited).toBe(0);
-    appendFileSync(join(folder, "server/main.ts"), "\n");
+    // It needs none itself, and still removes what nobody uses any more.
+    utimesSync(join(folder, "dist/builds", first!), 0, 0);
     expect(await build()).toBe(0);
     expect(builds()).not.toContain(first);
   } finally {

@@ -4,13 +4,14 @@
  * Ends only processes that it started, by their id; removes its folders when the test file ends.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { builtScript } from "../../bench/support/root.ts";
 import type { Seed } from "../../server/bootstrap/seed.ts";
+import { keyFolder } from "../../server/util/data-folder.ts";
 import { atFileEnd } from "./file-end.ts";
 
 const MAIN = fileURLToPath(builtScript("main.js"));
@@ -34,6 +35,12 @@ export function temporaryFolder(): string {
   return folder;
 }
 
+/** Gives a new server the key that test/build.ts made. */
+function giveKey(dataDir: string): void {
+  const keys = process.env["TEST_KEYS"];
+  if (keys !== undefined) cpSync(keys, keyFolder(dataDir), { recursive: true });
+}
+
 export type LogLine = { readonly level: number; readonly msg: string } & Readonly<Record<string, unknown>>;
 
 export interface ServerOptions {
@@ -41,6 +48,8 @@ export interface ServerOptions {
   /** A temporary folder by default. */
   readonly dataDir?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Makes a signing key of its own instead of the one that the servers of all tests begin with. */
+  readonly hasOwnKey?: boolean;
   /** Runs it as another user; only root may. */
   readonly uid?: number;
 }
@@ -77,6 +86,7 @@ export class TestServer {
   private constructor(options: ServerOptions) {
     this.options = options;
     this.dataDir = options.dataDir ?? temporaryFolder();
+    if (options.dataDir === undefined && options.hasOwnKey !== true) giveKey(this.dataDir);
     this.child = spawn(process.execPath, [MAIN], {
       env: environment(options, this.dataDir),
       stdio: ["ignore", "pipe", "pipe"],
