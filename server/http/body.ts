@@ -42,8 +42,12 @@ const JSON_FORMAT: BodyFormat = { name: "JSON", parse: parseJson };
 const MESSAGE_PACK: BodyFormat = { name: "MessagePack", parse: decodeMessage };
 const FORM: BodyFormat = { name: "a form", parse: parseForm };
 
+/** Text in another encoding would be read as broken JSON, or as other text. */
+const OTHER_CHARSET = /;\s*charset\s*=\s*(?!"?utf-?8(["\s;]|$))/i;
+
 /** @throws ApiError 40000 for any other content type */
 function formatOf(type: string, isForm: boolean): BodyFormat {
+  if (OTHER_CHARSET.test(type)) throw badRequest("Content-Type: charset must be utf-8");
   if (isForm) {
     if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) return FORM;
     throw badRequest("Content-Type: must be application/x-www-form-urlencoded");

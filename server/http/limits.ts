@@ -9,6 +9,8 @@
  */
 export const KEEP_ALIVE_S = 7;
 
+/** The request line and all header fields: browsers send the cookies of every program on the same host name. */
+export const MAX_HEAD_BYTES = 16 * 1024;
 export const MAX_BODY_BYTES = 64 * 1024;
 /** The largest body of a sign-in request, which anybody may send without a token. */
 export const MAX_SIGN_IN_BODY_BYTES = 8 * 1024;

@@ -15,6 +15,7 @@ export class RequestHead {
   authorization = "";
   contentType = "";
   contentLength = "";
+  contentEncoding = "";
   builderCode = "";
   /** All lines of it as one: a proxy may add a line of its own below the client's. */
   forwardedFor = "";
@@ -41,6 +42,7 @@ export class RequestHead {
     this.authorization = "";
     this.contentType = "";
     this.contentLength = "";
+    this.contentEncoding = "";
     this.builderCode = "";
     this.forwardedFor = "";
     this.origin = "";
@@ -57,7 +59,7 @@ export class RequestHead {
     req.forEach(this.readField);
     this.hasBody = this.transferEncoding !== null || (this.contentLength !== "" && this.contentLength !== "0");
     if (this.lengths === 1 && this.contentLength !== "" && this.transferEncoding === null && this.hosts < 2) {
-      if (this.authorizations < 2 && this.keys === (this.hasKey ? 1 : 0)) return;
+      if (this.authorizations < 2 && this.contentEncoding === "" && this.keys === (this.hasKey ? 1 : 0)) return;
     }
     this.findFault(req.getMethod());
   }
@@ -80,7 +82,8 @@ export class RequestHead {
       this.hasKey = value !== "";
     } else if (name === "transfer-encoding") {
       this.transferEncoding = this.transferEncoding === null ? value : `${this.transferEncoding},${value}`;
-    } else if (name === "x-forwarded-for") {
+    } else if (name === "content-encoding") this.contentEncoding ||= value;
+    else if (name === "x-forwarded-for") {
       this.forwardedFor = this.forwardedFor === "" ? value : `${this.forwardedFor},${value}`;
     }
   };
@@ -94,6 +97,9 @@ export class RequestHead {
     } else if (this.hosts > 1) this.fault = "Host: given twice";
     else if (this.authorizations > 1) this.fault = "Authorization: given twice";
     else if (this.keys > 1) this.fault = "Idempotency-Key: given twice";
+    else if (this.hasBody && !/^(identity)?$/i.test(this.contentEncoding)) {
+      this.fault = "Content-Encoding: a body must not be compressed";
+    }
     // uWebSockets.js reads a key with non-ASCII bytes as empty: a request that asks for a safe retry must not run without.
     else if (this.keys === 1 && !this.hasKey) this.fault = WRONG_KEY;
     // uWebSockets.js reads chunks leniently too: their ends and trailers, or a length it overlooks, could hide a request.

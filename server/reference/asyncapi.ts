@@ -96,6 +96,7 @@ export function* asyncApi(
           in: "query",
           description: "An access token, a personal access token, or a ticket from POST /ws-tickets.",
         },
+        bearer: { type: "http", scheme: "bearer", description: "The same in the upgrade's Authorization header." },
       },
     },
   };
@@ -104,8 +105,8 @@ export function* asyncApi(
 const license = (): JsonObject => ({ name: LICENSE.name, url: "https://www.apache.org/licenses/LICENSE-2.0" });
 
 function description(publicUrl: string): string {
-  return `Connect to \`/ws?token=TOKEN\`, or without a token for public channels only. The exchange rejects an invalid token before the
-upgrade, with 401 and the REST API's error envelope. \`POST /ws-tickets\` issues a ticket for one connection, so that no URL
+  return `Connect to \`/ws?token=TOKEN\`, with \`Authorization: Bearer TOKEN\`, or without a token for public channels only. The exchange rejects
+an invalid token before the upgrade, with 401 and the REST API's error envelope, and a token in another place with 400. \`POST /ws-tickets\` issues a ticket for one connection, so that no URL
 contains a token.
 Text frames carry JSON; with the subprotocol \`msgpack\`, binary frames carry the same objects.
 

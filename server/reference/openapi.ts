@@ -61,7 +61,7 @@ function description(publicUrl: string): string {
 - **Responses** have an envelope, \`{code, msg, data}\`: \`code\` is 0 on success; on errors, \`data\` is null, and 5xx add a
   \`trace_id\`. Formats of other standards have no envelope: OAuth, key sets, health, metrics, these documents.
 - **Encoding**: JSON, or the same objects as MessagePack with \`Accept: ${MESSAGE_PACK}\`; bodies may be \`Content-Type: ${MESSAGE_PACK}\`.
-  A body has at most 64 KiB, or 8 KiB on sign-in routes. HEAD works wherever GET does: same status and headers, no body.
+  A head has at most 16 KB, a body 64 KiB, or 8 KiB on sign-in routes. HEAD works wherever GET does: same status and headers, no body.
 - **Lists** take \`limit\` and \`cursor\` and return \`{items, next_cursor}\`, newest first (\`created_at\` never rises down a list);
   \`next_cursor\` is null on the last page. Only \`/feed\` has numbered pages.
 - **Rate limits** count each route separately over a sliding minute. \`RateLimit-Limit\`, \`RateLimit-Remaining\` and

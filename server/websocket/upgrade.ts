@@ -17,6 +17,7 @@ import type { Counters } from "../util/counters.ts";
 import { SocketConnection } from "./connection.ts";
 import { MAX_WS_CONNECTIONS } from "./limits.ts";
 import { type SocketTickets, TICKET_PREFIX } from "./tickets.ts";
+import { credentialOf } from "./upgrade-credential.ts";
 
 /** Names the rate bucket of signatures to verify. */
 const UPGRADE = "GET /ws";
@@ -55,9 +56,7 @@ export class Upgrade {
   run(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
     const { options } = this;
     const { reply, head } = replyWithoutRoute(res, req, options);
-    const { forwardedFor, fault } = head;
-    // The token may stand in the URL: nothing of the URL is ever logged.
-    const token = new URLSearchParams(req.getQuery() ?? "").get("token");
+    const { forwardedFor, fault, authorization } = head;
     const protocol = protocolOf(req);
     const [key, extensions] = [req.getHeader("sec-websocket-key"), req.getHeader("sec-websocket-extensions")];
     const address = clientAddress(res, forwardedFor, options);
@@ -68,10 +67,13 @@ export class Upgrade {
       const connection = new SocketConnection(principal, address, protocol === "msgpack", this.lastNumber, webSocket);
       res.cork(() => res.upgrade({ connection }, key, protocol, extensions, context));
     };
+    let token: string | null;
     try {
       if (fault !== null) throw badRequest(fault);
       const { refusal } = options.lifecycle;
       if (refusal !== null) throw refusal;
+      // The token may be in the URL: nothing of the URL is ever logged.
+      token = credentialOf(req, req.getQuery() ?? "", authorization);
       if (this.countConnections() >= MAX_WS_CONNECTIONS) throw overloaded("too many connections: try again");
       this.claimAddress(address);
     } catch (error) {

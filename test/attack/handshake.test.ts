@@ -17,6 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => expectEndsWell(world));
 
+const OWN = tokenOf("user0");
 const KEY = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
 const FIELDS = ["Host: x", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", KEY];
 
@@ -33,7 +34,7 @@ async function ask(wire: Wire, bytes: string): Promise<string> {
 
 describe("handshakes", () => {
   const without = (name: string): string[] => FIELDS.filter((field) => !field.startsWith(`${name}:`));
-  const cases: readonly (readonly [name: string, status: number, fields: string[], line?: string])[] = [
+  const cases: readonly (readonly [name: string, status: number, fields: readonly string[], line?: string])[] = [
     ["no key", 404, without("Sec-WebSocket-Key")],
     ["an empty key", 404, [...without("Sec-WebSocket-Key"), "Sec-WebSocket-Key:"]],
     ["a short key", 404, [...without("Sec-WebSocket-Key"), "Sec-WebSocket-Key: dGhlIHNhbXBs"]],
@@ -42,7 +43,8 @@ describe("handshakes", () => {
     ["another path", 404, FIELDS, "GET /api/v1/ws/ HTTP/1.1"],
     ["another route", 200, FIELDS, "GET /api/v1/time HTTP/1.1"],
     ["another protocol of the web", 505, FIELDS, "GET /api/v1/ws HTTP/1.0"],
-    ["fields beyond all", 431, [...FIELDS, `X: ${"y".repeat(10_000)}`]],
+    ["long fields", 101, [...FIELDS, `Cookie: ${"y".repeat(15_000)}`]],
+    ["fields beyond all", 431, [...FIELDS, `X: ${"y".repeat(20_000)}`]],
     ["two lengths", 400, [...FIELDS, "Content-Length: 0", "Content-Length: 1"]],
     ["a body", 101, [...FIELDS, "Content-Length: 0"]],
     ["a page of another site: it has no cookie to misuse", 101, [...FIELDS, "Origin: https://evil.example"]],
@@ -50,8 +52,31 @@ describe("handshakes", () => {
     ["unknown extensions", 101, [...FIELDS, "Sec-WebSocket-Extensions: permessage-deflate; x=1, y"]],
     ["a token that is none", 401, FIELDS, "GET /api/v1/ws?token=%00%ff%E0%80 HTTP/1.1"],
     ["a token without an end", 401, FIELDS, `GET /api/v1/ws?token=${"a".repeat(3_000)} HTTP/1.1`],
-    ["a token whose name is not", 101, FIELDS, "GET /api/v1/ws?Token=x&__proto__[token]=x&a HTTP/1.1"],
-    ["two tokens, of which the first counts", 401, FIELDS, `GET /api/v1/ws?token=x&token=${tokenOf("other")} HTTP/1.1`],
+    ["a bearer token that is none", 401, [...FIELDS, "Authorization: Bearer x"]],
+    ["a bearer token that is missing", 401, [...FIELDS, "Authorization: Bearer"]],
+    ["an empty token", 401, FIELDS, "GET /api/v1/ws?token= HTTP/1.1"],
+    // A credential in the wrong place is no anonymous connection.
+    ...["Token", "access_token", "api_key", "apiKey", "__proto__[token]", "a"].map(
+      (name) => [`?${name}=`, 400, FIELDS, `GET /api/v1/ws?${name}=${OWN} HTTP/1.1`] as const,
+    ),
+    ["a parameter beside the token", 400, FIELDS, `GET /api/v1/ws?token=${OWN}&stream=orders HTTP/1.1`],
+    ["two tokens", 400, FIELDS, `GET /api/v1/ws?token=${OWN}&token=x HTTP/1.1`],
+    ["one token twice", 400, FIELDS, `GET /api/v1/ws?token=${OWN}&token=${OWN} HTTP/1.1`],
+    ["Basic", 400, [...FIELDS, `Authorization: Basic ${btoa(`user0:${OWN}`)}`]],
+    ["a bare token", 400, [...FIELDS, `Authorization: ${OWN}`]],
+    ["Authorization twice", 400, [...FIELDS, `Authorization: Bearer ${OWN}`, `Authorization: Bearer ${OWN}`]],
+    [
+      "a bearer token beside another",
+      400,
+      [...FIELDS, "Authorization: Bearer x"],
+      `GET /api/v1/ws?token=${OWN} HTTP/1.1`,
+    ],
+    ...["X-API-Key", "Api-Key", "X-Auth-Token", "X-Access-Token"].map(
+      (name) => [name, 400, [...FIELDS, `${name}: ${OWN}`]] as const,
+    ),
+    ...[`bearer, ${OWN}`, `json, ${OWN}`, "access_token, x"].map(
+      (names) => [`subprotocols ${names}`, 400, [...FIELDS, `Sec-WebSocket-Protocol: ${names}`]] as const,
+    ),
   ];
   test.for(cases)("%s: %i", async ([, status, fields, line]) => {
     const wire = new Wire(world.server.port);
@@ -61,6 +86,20 @@ describe("handshakes", () => {
     wire.socket.destroy();
     await wire.ended;
   });
+});
+
+test.for([
+  ["Authorization: Bearer", [`Authorization: Bearer ${OWN}`], ""],
+  ["in small letters", [`authorization: bearer ${OWN}`], ""],
+  ["both places", [`Authorization: Bearer ${OWN}`], `?token=${OWN}`],
+] as const)("a connection with %s is the token's owner's", async ([, fields, query]) => {
+  const wire = new Wire(world.server.port);
+  await ask(wire, handshake([...FIELDS, ...fields], `GET /api/v1/ws${query} HTTP/1.1`));
+  const order = await world.client("user0").place(terms(market, 0, BUY, 1, 1));
+  await wire.until((text) => text.includes('"order.updated"'));
+  expect(wire.received.toString("latin1")).toContain(`"id":${order.id},`);
+  wire.socket.destroy();
+  await wire.ended;
 });
 
 describe("frames", () => {

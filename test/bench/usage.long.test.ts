@@ -53,6 +53,20 @@ const CALLS: readonly (readonly [name: string, ...args: string[]])[] = [
   ["replay", "a", "--url", "http://localhost:80", "--write-seed", "b"],
 ];
 
+test.each(
+  Object.keys(FILES).flatMap(
+    (name) =>
+      [
+        [name, "--help"],
+        [name, "-h"],
+      ] as const,
+  ),
+)("%s %s prints the usage and exits with 0", async (name, option) => {
+  const { code, stdout, stderr } = await command(FILES[name]!, [option]);
+  expect([code, stderr]).toEqual([OK, ""]);
+  expect(stdout).toContain(name);
+});
+
 interface Ended {
   readonly code: number;
   readonly stdout: string;

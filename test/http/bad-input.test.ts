@@ -378,6 +378,28 @@ describe("bodies", () => {
     }
   });
 
+  test("compressed, or in another encoding: the message names the header", async () => {
+    const body = JSON.stringify(bodyOf("/orders", market));
+    const wrong: [headers: Record<string, string>, message: string][] = [
+      [{ "Content-Encoding": "gzip" }, "Content-Encoding: a body must not be compressed"],
+      [{ "Content-Encoding": "identity, br" }, "Content-Encoding: a body must not be compressed"],
+      [{ "Content-Type": "application/json; charset=utf-16" }, "Content-Type: charset must be utf-8"],
+      [{ "Content-Type": 'application/json;charset="ISO-8859-1"' }, "Content-Type: charset must be utf-8"],
+    ];
+    for (const [headers, message] of wrong) {
+      expectCode(await user.request("POST", "/orders", { body, headers }), 400, 40000, message);
+    }
+    for (const headers of [
+      { "Content-Encoding": "identity" },
+      { "Content-Type": 'application/json; charset="UTF-8"' },
+    ]) {
+      const { status, data } = await user.request<OrderJson>("POST", "/orders", { body, headers });
+      expect(status).toBe(202);
+      await user.cancel(data.id);
+    }
+    expect((await user.request("GET", "/time", { headers: { "Content-Encoding": "gzip" } })).status).toBe(200);
+  });
+
   describe("on routes that take none", () => {
     const withoutBody = ROUTES.filter(({ body }) => body === null);
     const json = { "Content-Type": "application/json" };
