@@ -47,12 +47,15 @@ const OTHER_CHARSET = /;\s*charset\s*=\s*(?!"?utf-?8(["\s;]|$))/i;
 
 /** @throws ApiError 40000 for any other content type */
 function formatOf(type: string, isForm: boolean): BodyFormat {
-  if (OTHER_CHARSET.test(type)) throw badRequest("Content-Type: charset must be utf-8");
   if (isForm) {
     if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) return FORM;
     throw badRequest("Content-Type: must be application/x-www-form-urlencoded");
   }
-  if (type === "application/json" || type === "" || /^application\/json\s*(;|$)/i.test(type)) return JSON_FORMAT;
+  if (type === "application/json" || type === "") return JSON_FORMAT;
+  if (/^application\/json\s*(;|$)/i.test(type)) {
+    if (OTHER_CHARSET.test(type)) throw badRequest("Content-Type: charset must be utf-8");
+    return JSON_FORMAT;
+  }
   if (/^application\/msgpack\s*(;|$)/i.test(type)) return MESSAGE_PACK;
   throw badRequest("Content-Type: must be application/json or application/msgpack");
 }

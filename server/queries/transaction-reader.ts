@@ -35,6 +35,7 @@ interface TransactionRow {
   outcome_id: number | null;
   order_id: number | null;
   trade_id: number | null;
+  match_id: number | null;
   created_at: number;
 }
 
@@ -54,7 +55,8 @@ function fillTransactions(row: FillRow): TransactionRow[] {
     market_id: row.market_id,
     outcome_id: row.outcome_id,
     order_id: row.order_id,
-    trade_id: row.match_id,
+    trade_id: row.id,
+    match_id: row.match_id,
     created_at: row.created_at,
   };
   const id = row.id * TRANSACTIONS_PER_ENTRY;
@@ -83,6 +85,7 @@ const COLUMNS: readonly (keyof TransactionRow)[] = [
   "outcome_id",
   "order_id",
   "trade_id",
+  "match_id",
   "created_at",
 ];
 export const CSV_HEADER = csvLine(COLUMNS);
@@ -174,6 +177,7 @@ function prepareEntries(db: Database.Database): (options: TransactionsOptions, f
       id: row.id * TRANSACTIONS_PER_ENTRY,
       order_id: null,
       trade_id: null,
+      match_id: null,
     }));
     return { rows, floor: lowest };
   };

@@ -224,6 +224,7 @@ export const transaction: Static<typeof Transaction> = {
   outcome_id: 1,
   order_id: order.id,
   trade_id: fill.id,
+  match_id: fill.match_id,
   created_at: fill.created_at,
 };
 

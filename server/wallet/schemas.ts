@@ -40,7 +40,8 @@ export const Transaction = closed({
   market_id: nullable(Id),
   outcome_id: nullable(Id),
   order_id: nullable(Id),
-  trade_id: about(nullable(Id), "id of the fill"),
+  trade_id: about(nullable(Id), "id of the caller's own fill, as in GET /me/fills"),
+  match_id: about(nullable(Id), "id of the fill's match, which all of its fills share"),
   created_at: Time,
 });
 

@@ -1,0 +1,135 @@
+/**
+ * Every id in a list of the caller's names a row of the caller's: the transactions of direct, mint and merge matches, in which
+ * one user has two legs, join to the user's own fills and orders, in JSON and CSV; settlements and deposits likewise.
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectEndsWell } from "../support/checks.ts";
+import type { Client, OrderJson } from "../support/client.ts";
+import { download, parse } from "../support/exports.ts";
+import { OPERATOR, operatorOf } from "../support/operator.ts";
+import { BUY, SELL, terms } from "../support/terms.ts";
+import { type TestMarket, World } from "../support/world.ts";
+
+interface FillJson {
+  readonly id: number;
+  readonly match_id: number;
+  readonly order_id: number;
+  readonly market_id: number;
+  readonly outcome_id: number;
+  readonly side: number;
+  readonly price: number;
+  readonly quantity: number;
+  readonly role: string;
+  readonly match_type: string;
+  readonly fee: number;
+  readonly rebate: number;
+}
+
+interface TransactionJson {
+  readonly id: number;
+  readonly type: string;
+  readonly amount: number;
+  readonly market_id: number | null;
+  readonly outcome_id: number | null;
+  readonly order_id: number | null;
+  readonly trade_id: number | null;
+  readonly match_id: number | null;
+}
+
+let world: World;
+let market: TestMarket;
+/** Has two legs in the mint and in the merge; the other takes. */
+let maker: Client;
+let taker: Client;
+
+beforeAll(async () => {
+  world = await World.start({ users: 2, markets: [3], named: { operator: OPERATOR } });
+  [maker, taker] = [world.user(), world.user()];
+  market = world.market(3);
+  for (const user of [maker, taker]) await world.split(user, market, 100);
+  const place = (user: Client, outcome: number, side: number, price: number, quantity: number): Promise<OrderJson> =>
+    user.place(terms(market, outcome, side, price, quantity));
+  // Direct, in two fills of one taker.
+  await place(maker, 0, SELL, 4_000, 3);
+  await place(maker, 0, SELL, 4_100, 4);
+  await place(taker, 0, BUY, 4_100, 7);
+  // Mint: two bids of the maker and the taker's make a set.
+  await place(maker, 0, BUY, 3_000, 5);
+  await place(maker, 1, BUY, 3_000, 5);
+  await place(taker, 2, BUY, 4_000, 5);
+  // Merge: the three asks return one.
+  await place(maker, 0, SELL, 3_000, 6);
+  await place(maker, 1, SELL, 3_000, 6);
+  await place(taker, 2, SELL, 3_900, 6);
+});
+afterAll(() => expectEndsWell(world));
+
+function expectJoined(transactions: readonly TransactionJson[], fills: readonly FillJson[], orders: readonly OrderJson[]): void {
+  const ofFills = transactions.filter(({ type }) => ["trade", "fee", "rebate"].includes(type));
+  const expected = fills.flatMap((fill) => {
+    const notional = fill.price * fill.quantity * 100 * (fill.side === BUY ? -1 : 1);
+    const amounts: [type: string, amount: number][] = [
+      ["trade", notional],
+      ["fee", -fill.fee],
+      ["rebate", fill.rebate],
+    ];
+    const { id: trade_id, match_id, order_id, market_id, outcome_id } = fill;
+    return amounts
+      .filter(([, amount]) => amount !== 0)
+      .map(([type, amount]) => ({ type, amount, trade_id, match_id, order_id, market_id, outcome_id }));
+  });
+  const byKey = (a: { trade_id: number | null; type: string }, b: typeof a): number =>
+    a.trade_id! - b.trade_id! || (a.type < b.type ? -1 : 1);
+  const found = ofFills.map(({ type, amount, trade_id, match_id, order_id, market_id, outcome_id }) => {
+    return { type, amount, trade_id, match_id, order_id, market_id, outcome_id };
+  });
+  expect(found.sort(byKey)).toEqual(expected.sort(byKey));
+  for (const { order_id, outcome_id, side } of fills) {
+    expect(orders.find(({ id }) => id === order_id)).toMatchObject({ outcome_id, side });
+  }
+  for (const other of transactions.filter((each) => !ofFills.includes(each))) {
+    expect(other).toMatchObject({ order_id: null, trade_id: null, match_id: null });
+  }
+}
+
+test("transactions name the caller's own fills and their matches, in JSON and CSV", async () => {
+  const matches = new Map<number, string[]>();
+  for (const user of [maker, taker]) {
+    const fills = await user.all<FillJson>("/me/fills");
+    const orders = await user.all<OrderJson>("/orders?status=all");
+    expectJoined(await user.all<TransactionJson>("/wallet/transactions"), fills, orders);
+    expectJoined(parse((await download(user)).text) as TransactionJson[], fills, orders);
+    for (const { match_id, match_type } of fills) {
+      matches.set(match_id, [...(matches.get(match_id) ?? []), match_type]);
+    }
+  }
+  // Two direct matches of two fills, a mint and a merge of three.
+  const sizes = [...matches.values()].map((types) => `${new Set(types).size} ${types[0]} ${types.length}`);
+  expect(sizes.sort()).toEqual(["1 direct 2", "1 direct 2", "1 merge 3", "1 mint 3"]);
+});
+
+test("settlements name the market and outcome that paid, deposits their account", async () => {
+  const operator = await operatorOf(world.server);
+  await operator.data("POST", `/admin/markets/${market.id}/close`, {});
+  await operator.data("POST", `/admin/markets/${market.id}/resolve`, { payouts: [2_000, 3_000, 5_000] });
+  const quantities = new Map<number, number>();
+  for (const user of [maker, taker]) {
+    const paid = (await user.all<TransactionJson>("/wallet/transactions")).filter(({ type }) => type === "settlement");
+    const settlements = await user.all<{ outcome_id: number; market_id: number; quantity: number; amount: number }>(
+      "/wallet/settlements",
+    );
+    const shown = settlements.map(({ market_id, outcome_id, amount }) => [market_id, outcome_id, amount]);
+    expect(paid.map(({ market_id, outcome_id, amount }) => [market_id, outcome_id, amount])).toEqual(shown);
+    for (const { outcome_id, quantity, amount } of settlements) {
+      const payout = [2_000, 3_000, 5_000][market.outcomes.indexOf(outcome_id)]!;
+      expect(amount).toBe(quantity * payout * 100);
+      quantities.set(outcome_id, (quantities.get(outcome_id) ?? 0) + quantity);
+    }
+    const deposits = await user.all<{ amount: number; reference: string }>("/wallet/deposits");
+    const credited = (await user.all<TransactionJson>("/wallet/transactions?type=deposit")).map(({ amount }) => amount);
+    expect(deposits.map(({ amount }) => amount)).toEqual(credited);
+  }
+  // As many shares of each outcome as there were sets.
+  expect(new Set(quantities.values()).size).toBe(1);
+  operator.close();
+});
