@@ -1,6 +1,6 @@
 /**
  * The rate limiter: what passes in any minute, which buckets a request takes from, and what `peek` shows. It beside a plain
- * list is rate-limiter.property.test.ts, floods and memory are rate-limiter-floods.test.ts.
+ * list is rate-limiter.property.test.ts, floods and memory are rate-limiter-floods.long.test.ts.
  */
 import { describe, expect, test } from "vitest";
 import {
