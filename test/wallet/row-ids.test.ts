@@ -64,7 +64,11 @@ beforeAll(async () => {
 });
 afterAll(() => expectEndsWell(world));
 
-function expectJoined(transactions: readonly TransactionJson[], fills: readonly FillJson[], orders: readonly OrderJson[]): void {
+function expectJoined(
+  transactions: readonly TransactionJson[],
+  fills: readonly FillJson[],
+  orders: readonly OrderJson[],
+): void {
   const ofFills = transactions.filter(({ type }) => ["trade", "fee", "rebate"].includes(type));
   const expected = fills.flatMap((fill) => {
     const notional = fill.price * fill.quantity * 100 * (fill.side === BUY ? -1 : 1);
