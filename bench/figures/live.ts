@@ -3,13 +3,13 @@
  * but no orders, and the time to operational after SIGTERM, after kill -9, and with tables from before the orders. Once
  * without client order ids and once with one per order. After each start all orders must be live.
  */
-import { copyFileSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { Side } from "../../engine/constants.ts";
 import { MICRO_PER_SHARE } from "../../engine/limits.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
 import { assert } from "../../engine/util/assert.ts";
-import { openReadOnly } from "../../engine/util/wal-database.ts";
+import { openReadOnly, removeDatabase } from "../../engine/util/wal-database.ts";
 import { Api, dataOf, type ListedMarket } from "../support/api.ts";
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
@@ -184,7 +184,7 @@ async function measure(named: boolean): Promise<Measured> {
   await exchange.kill();
 
   // As if the projector had written nothing since before the orders.
-  for (const suffix of ["", "-wal", "-shm"]) rmSync(tables + suffix, { force: true });
+  removeDatabase(tables);
   renameSync(older, tables);
   exchange = await startFull(dataDir);
   const behind = exchange.readyMs;

@@ -2,19 +2,17 @@
  * Builds the tables anew from the log, to replace lost ones or to compare the live ones with. Checks the log's hash chain on
  * the way. Never touches the live tables.
  */
-import { rmSync } from "node:fs";
 import type Database from "better-sqlite3";
 import { readHeader } from "../log/batch-format.ts";
 import { BrokenLog } from "../log/broken-log.ts";
 import { LogChain } from "../log/chain.ts";
 import type { LogFiles } from "../log/log-files.ts";
 import { PARTIAL, publishFile, syncPath } from "../util/durable-file.ts";
+import { removeDatabase } from "../util/wal-database.ts";
 import { createBaseTables, snapshotBatch } from "./base-tables.ts";
 import { Projector } from "./projector.ts";
 import { verifyDatabase } from "./verify.ts";
 
-/** What SQLite keeps of a database: its file, and what is beside it. */
-const DATABASE_ENDINGS = ["", "-wal", "-shm", "-journal"] as const;
 /** Records of one transaction: nobody waits for it. */
 const MAX_RECORDS = 2 ** 19;
 
@@ -87,11 +85,6 @@ export function rebuildFile({ path, ...options }: Omit<RebuildOptions, "until">)
   }
   removeDatabase(path);
   publishFile(partial, path);
-}
-
-/** Removes a database. Its file goes first: without it, SQLite ignores the others. */
-export function removeDatabase(path: string): void {
-  for (const ending of DATABASE_ENDINGS) rmSync(path + ending, { force: true });
 }
 
 /** The last batch before the log that a rebuild can start from; null if the log doesn't reach back to it. */

@@ -2,6 +2,7 @@
  * Opens a database in WAL mode with the settings that the exchange's guarantees need. Both files, journal.db and
  * exchange.db, come from here; each has one writing connection.
  */
+import { rmSync } from "node:fs";
 import type Database from "better-sqlite3";
 import { assert } from "./assert.ts";
 import { openSqlite } from "./sqlite.ts";
@@ -47,6 +48,14 @@ export function openReadOnly(path: string): Database.Database {
   db.pragma("query_only = ON");
   db.pragma("cache_size = -16384");
   return db;
+}
+
+/** What SQLite keeps beside a database's file. */
+export const DATABASE_COMPANIONS = ["-wal", "-shm", "-journal"] as const;
+
+/** Removes a database that nobody has open. Its file goes first: without it, SQLite ignores the others. */
+export function removeDatabase(path: string): void {
+  for (const ending of ["", ...DATABASE_COMPANIONS]) rmSync(path + ending, { force: true });
 }
 
 function assertSqliteVersion(db: Database.Database): void {

@@ -26,6 +26,11 @@ export function checkLive({ credential, expiresAt, isSuspended }: Principal, now
   if (expiresAt !== null && expiresAt <= now) throw tokenExpired();
 }
 
+/** The token in an Authorization header; null if it isn't a bearer token's. */
+export function bearerOf(header: string): string | null {
+  return header.length > 7 && header.slice(0, 7).toLowerCase() === "bearer " ? header.slice(7) : null;
+}
+
 /** Tokens are looked up by their last characters: random in every token, and few enough that hashing them is cheap. */
 const TAIL_LENGTH = 32;
 
@@ -61,10 +66,11 @@ export class Authenticator implements TokenAuthenticator {
     mayVerify: () => void,
   ): Principal | Promise<Principal> {
     if (header === "") throw new ApiError(ErrorKind.unauthenticated, "a bearer token is required");
-    if (header.length < 8 || header.slice(0, 7).toLowerCase() !== "bearer ") {
+    const token = bearerOf(header);
+    if (token === null) {
       throw new ApiError(ErrorKind.unauthenticated, "the Authorization header is not a bearer token");
     }
-    return this.authenticate(header.slice(7), now, address, mayVerify);
+    return this.authenticate(token, now, address, mayVerify);
   }
 
   /** Rejects, or throws, as `authenticateHeader`. */

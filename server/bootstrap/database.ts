@@ -43,18 +43,19 @@ export interface ExchangeDatabase {
 /** @throws ConfigError where a page is damaged, or the files don't belong together */
 export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeDatabase {
   const [path, log, archives] = [tablesPath(dataDir), journalPath(dataDir), archiveFolder(dataDir)];
+  let last = 0;
   const journal = openChecked(log, () => {
     const opened = openJournal(log, durability, START_LOCK_MS);
-    readLogEnd(opened);
+    last = readLogEnd(opened)?.batch ?? 0;
     return opened;
   });
   const place = { journal: log, archives };
   try {
-    restoreTables(path, journal, place);
+    restoreTables(path, last, place);
     const tablesDurability = durability === "full" ? "normal" : durability;
     const db = openChecked(path, () => openDatabase(path, tablesDurability, START_LOCK_MS));
     migrate(db);
-    const { end, logFaults } = recover(db, journal, place);
+    const { end, logFaults } = recover(db, journal, last, place);
     const since = journal.prepare("SELECT at FROM batches ORDER BY number LIMIT 1").pluck().get() as number | undefined;
     // Before the threads open the files: they would have to wait for the reads of recovery.
     emptyWal(db);
@@ -66,13 +67,12 @@ export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeD
   }
 }
 
-/** Where there are no tables, builds them from the log as `admin rebuild` does. @throws BrokenLog */
-function restoreTables(path: string, journal: Database.Database, place: LogPlace): void {
+/** Where there are no tables, builds them from the log as `admin rebuild` does. @param last batch @throws BrokenLog */
+function restoreTables(path: string, last: number, place: LogPlace): void {
   const isMissing = !existsSync(path) || statSync(path).size === 0;
   if (!isMissing) return;
   const log = new LogFiles(place);
   try {
-    const last = readLogEnd(journal)?.batch ?? 0;
     checkArchives(log.archives.at(-1)?.last ?? 0, last);
     const snapshot = snapshotPath(place.archives);
     if (last > 0) rebuildFile({ path, archives: place.archives, log: new CheckedLog(log) });
@@ -88,10 +88,10 @@ function restoreTables(path: string, journal: Database.Database, place: LogPlace
 function recover(
   db: Database.Database,
   journal: Database.Database,
+  last: number,
   place: LogPlace,
 ): { readonly end: LogEnd; readonly logFaults: readonly string[] } {
   const files = new LogFiles(place);
-  const last = readLogEnd(journal)?.batch ?? 0;
   const { archived, logFaults } = readArchives(files, loadProjection(db).logBegins);
   checkArchives(archived, last);
   if (last === 0) keepSnapshot(db, place.archives);

@@ -13,14 +13,13 @@ import type Database from "better-sqlite3";
 import { verifyCopy } from "../../engine/projection/verify.ts";
 import { syncPath } from "../../engine/util/durable-file.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
+import { DATABASE_COMPANIONS, removeDatabase } from "../../engine/util/wal-database.ts";
 import { openExisting } from "../util/data-folder.ts";
 import { type BackupEnd, type CopiedArchives, type CopiedLog, checkPair, copyArchives } from "./backup-log.ts";
 import { journalNameOf } from "./verify.ts";
 
 /** Pages copied at a time; between two slices signals are handled. */
 const SLICE_PAGES = 4_096;
-/** Files with these endings would count as parts of the database to SQLite. */
-const COMPANIONS = ["-wal", "-shm", "-journal"] as const;
 /** A copy that isn't complete, by the process that makes it. */
 const LEFTOVER = /\.db\.(\d+)\.part(-wal|-shm|-journal)?$/;
 const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -73,9 +72,7 @@ export async function backUp(dataDir: string, target: string, overwrite: boolean
     return { file, ...copied, ...ends, bytes: statSync(file).size, seconds, log };
   } finally {
     for (const signal of STOP_SIGNALS) process.removeListener(signal, interrupt);
-    for (const { partial } of [tables, journal]) {
-      for (const ending of ["", ...COMPANIONS]) rmSync(partial + ending, { force: true });
-    }
+    for (const { partial } of [tables, journal]) removeDatabase(partial);
   }
 }
 
@@ -131,7 +128,7 @@ function isAlive(pid: number): boolean {
 
 /** Gives a complete copy its name. */
 function publish({ partial, file }: Copy, overwrite: boolean): void {
-  if (overwrite) for (const companion of COMPANIONS) rmSync(file + companion, { force: true });
+  if (overwrite) for (const companion of DATABASE_COMPANIONS) rmSync(file + companion, { force: true });
   renameSync(partial, file);
   syncPath(dirname(file));
 }
@@ -143,7 +140,7 @@ function checkTarget(dataDir: string, path: string, overwrite: boolean): void {
   const isLive = realpathSync(folder) === realpathSync(dataDir);
   if (isLive && /^(exchange|journal)\./.test(basename(path))) throw new Error(`${path} is the exchange's own`);
   if (existsSync(path) && !statSync(path).isFile()) throw new Error(`${path} is not a file`);
-  const found = ["", ...COMPANIONS].map((ending) => path + ending).find((each) => existsSync(each));
+  const found = ["", ...DATABASE_COMPANIONS].map((ending) => path + ending).find((each) => existsSync(each));
   if (found !== undefined && !overwrite) throw new Error(`${found} already exists: --overwrite replaces it`);
 }
 

@@ -2,15 +2,15 @@
  * `admin rebuild`: builds exchange.db anew from the log beside the old one, checks it, and replaces the old one if asked.
  * Only while no server runs.
  */
-import { existsSync, renameSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync } from "node:fs";
 import type Database from "better-sqlite3";
 import { LogFiles, logOf } from "../../engine/log/log-files.ts";
 import { DamagedTables, loadProjection } from "../../engine/projection/load/projection.ts";
-import { CheckedLog, rebuildFile, removeDatabase } from "../../engine/projection/rebuild.ts";
+import { CheckedLog, rebuildFile } from "../../engine/projection/rebuild.ts";
 import { MIGRATIONS } from "../../engine/projection/schema.ts";
 import { differingTables, hashTables } from "../../engine/projection/table-hashes.ts";
-import { syncPath } from "../../engine/util/durable-file.ts";
+import { publishFile } from "../../engine/util/durable-file.ts";
+import { removeDatabase } from "../../engine/util/wal-database.ts";
 import { lockDataFolder, openExisting, tablesPath } from "../util/data-folder.ts";
 import { ProgressBar } from "./progress-bar.ts";
 
@@ -46,8 +46,7 @@ export function rebuild(dataDir: string, replaces: boolean): Rebuilt {
     if (replaced) {
       // The log decides: it has all that the old file had.
       removeDatabase(tables);
-      renameSync(path, tables);
-      syncPath(dirname(tables));
+      publishFile(path, tables);
     } else if (ok) removeDatabase(path);
     return { ok: ok || replaced, file: replaced || ok ? tables : path, batch, compared, replaced };
   } finally {

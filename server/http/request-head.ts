@@ -26,8 +26,6 @@ export class RequestHead {
   fault: string | null = null;
   /** Bytes behind the request must not be taken for another one: the connection closes after the response. */
   isLast = false;
-  /** A body follows, maybe an empty one. */
-  hasBody = false;
   private transferEncoding: string | null = null;
   private lengths = 0;
   private hosts = 0;
@@ -49,7 +47,6 @@ export class RequestHead {
     this.host = "";
     this.fault = null;
     this.isLast = false;
-    this.hasBody = false;
     this.transferEncoding = null;
     this.lengths = 0;
     this.hosts = 0;
@@ -57,11 +54,15 @@ export class RequestHead {
     this.keys = 0;
     this.hasKey = false;
     req.forEach(this.readField);
-    this.hasBody = this.transferEncoding !== null || (this.contentLength !== "" && this.contentLength !== "0");
     if (this.lengths === 1 && this.contentLength !== "" && this.transferEncoding === null && this.hosts < 2) {
       if (this.authorizations < 2 && this.contentEncoding === "" && this.keys === (this.hasKey ? 1 : 0)) return;
     }
     this.findFault(req.getMethod());
+  }
+
+  /** A body follows, maybe an empty one. */
+  get hasBody(): boolean {
+    return this.transferEncoding !== null || (this.contentLength !== "" && this.contentLength !== "0");
   }
 
   /** Of a repeated field the first value counts, as with `getHeader`. */

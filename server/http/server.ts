@@ -216,11 +216,9 @@ function serveLater(
     const principal = admit(compiled, reply, address, options.limiter, await credentials, now);
     const known: RouteRequest = { ...request(), principal };
     const bytes = await body;
-    if (reader !== null) {
-      known.now = Date.now();
-      checkStillAdmitted(route, known, options.authenticator);
-      known.body = reader().read(bytes);
-    }
+    known.now = Date.now();
+    checkStillAdmitted(route, known, options.authenticator);
+    if (reader !== null) known.body = reader().read(bytes);
     if (!reply.done) execute(route, known, reply, options.reads);
   };
   run().catch((error) => reply.fail(error));

@@ -3,10 +3,10 @@
  * that believes to be signed in would wait for its fills for ever. Checks no token.
  */
 import type { HttpRequest } from "uWebSockets.js";
+import { bearerOf } from "../accounts/authenticator.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 
 const PARAMETER = "token";
-const BEARER = /^Bearer +(\S+) *$/i;
 /** Header fields in which other exchanges take credentials. */
 const FOREIGN = ["x-api-key", "api-key", "x-auth-token", "x-access-token"] as const;
 /** A subprotocol that carries a credential, as some gateways want it. */
@@ -42,8 +42,8 @@ function tokenInQuery(query: string): string | null {
 
 function tokenInHeader(authorization: string): string | null {
   if (authorization === "") return null;
-  const [, token] = BEARER.exec(authorization) ?? [];
-  if (token !== undefined) return token;
+  const token = bearerOf(authorization);
+  if (token !== null) return token;
   if (/^Bearer *$/i.test(authorization)) throw new ApiError(ErrorKind.unauthenticated, "Authorization: no token");
   throw badRequest("Authorization: Bearer TOKEN");
 }

@@ -6,19 +6,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Client } from "../support/client.ts";
 import { BUY, terms } from "../support/terms.ts";
-import { head, Wire } from "../support/wire.ts";
+import { head, upgrade, Wire } from "../support/wire.ts";
 import { type TestMarket, tokenOf, World } from "../support/world.ts";
 import { frame } from "./fuzz/messages.ts";
 
 /** Usually some tens of ms each; endless if the server closes no connection. */
 const SLOWEST_ORDER_MS = 4_000;
 const CONNECTIONS = 4;
-const upgrade = (path: string): string =>
-  head("GET", path, null, [
-    ...["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"],
-    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-  ]);
-
 const UPGRADE = upgrade("/ws");
 const UPGRADE_OF_USER = upgrade(`/ws?token=${tokenOf("user0")}`);
 

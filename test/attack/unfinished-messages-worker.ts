@@ -7,16 +7,12 @@ import { spawn } from "node:child_process";
 import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { TestServer } from "../support/server.ts";
-import { head } from "../support/wire.ts";
+import { upgrade } from "../support/wire.ts";
 
 const SOCKETS = 32;
 const PROBES = 200;
 /** nftables.conf names it. */
 const PORT = 8_080;
-const UPGRADE = head("GET", "/ws", null, [
-  ...["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"],
-  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-]);
 /** A text frame of one byte without FIN; masked, as a client's frames are. */
 const BEGINNING = Buffer.from([0x01, 0x81, 0, 0, 0, 0, 0x7b]);
 const EMPTY_FRAMES = Buffer.alloc(6 * 10_922, Buffer.from([0x00, 0x80, 0, 0, 0, 0]));
@@ -35,7 +31,7 @@ function attack(port: number): void {
       if (i === SOCKETS - 1) process.stdout.write("attacking\n");
     });
     socket.resume();
-    socket.write(UPGRADE);
+    socket.write(upgrade("/ws"));
   }
 }
 

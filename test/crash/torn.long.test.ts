@@ -2,7 +2,7 @@
  * What a power cut may leave: the write-ahead log cut off at any byte. Each commit must be an exchange that balances,
  * whatever came after it: nothing is half there, and the server's own recovery takes it.
  */
-import { copyFileSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
+import { copyFileSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { Ledger } from "../../engine/ledger.ts";
@@ -12,7 +12,7 @@ import { loadLedger } from "../../engine/projection/load/ledger.ts";
 import { loadLiveOrders } from "../../engine/projection/load/orders.ts";
 import { recoverTables } from "../../engine/projection/recover.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
-import { openDatabase } from "../../engine/util/wal-database.ts";
+import { openDatabase, removeDatabase } from "../../engine/util/wal-database.ts";
 import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
@@ -49,7 +49,7 @@ test.for(variants([1], [2]))("every cut of the log is a sound exchange, with ENG
     copyFileSync(data, copy);
     copyFileSync(log, `${copy}-wal`);
     truncateSync(`${copy}-wal`, cut);
-    for (const suffix of ["", "-wal", "-shm"]) rmSync(tables + suffix, { force: true });
+    removeDatabase(tables);
     const journal = openJournal(copy, "off");
     const db = openDatabase(tables, "off");
     migrate(db);
@@ -68,7 +68,7 @@ test.for(variants([1], [2]))("every cut of the log is a sound exchange, with ENG
   expect(new Set(seen).size).toBeGreaterThan(10);
 
   // One of the cuts, by the server itself, which rebuilds the tables.
-  for (const suffix of ["", "-wal", "-shm"]) rmSync(tables + suffix, { force: true });
+  removeDatabase(tables);
   const cut = random.pick(cuts);
   copyFileSync(data, copy);
   copyFileSync(log, `${copy}-wal`);

@@ -2,9 +2,10 @@
  * The two files of different moments or exchanges, as a hurried operator or half a restore leaves them: tables that are
  * older than the log or gone follow it; tables that are newer, or another exchange's, are refused with one line.
  */
-import { cpSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeAll, expect, test } from "vitest";
+import { removeDatabase } from "../../engine/util/wal-database.ts";
 import { verifyFiles } from "../../server/cli/verify.ts";
 import { Random } from "../support/random.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
@@ -48,7 +49,7 @@ function copyOf(folder: string): string {
 /** The late folder, with one of its files as in another folder; without the file if that is null. */
 function mixed(name: Name, other: string | null): string {
   const folder = copyOf(late);
-  for (const suffix of ["", "-wal", "-shm"]) rmSync(join(folder, name + suffix), { force: true });
+  removeDatabase(join(folder, name));
   if (other !== null) {
     for (const file of readdirSync(other)) if (file.startsWith(name)) cpSync(join(other, file), join(folder, file));
   }

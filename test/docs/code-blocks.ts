@@ -14,8 +14,16 @@ const DEADLINE_MS = 30_000;
 
 const running = new Set<ChildProcess>();
 atFileEnd(() => {
-  for (const child of running) child.kill("SIGKILL");
+  for (const child of running) signalGroup(child, "SIGKILL");
 });
+
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-child.pid!, signal);
+  } catch {
+    // It has ended, or was never there.
+  }
+}
 
 export interface CodeBlock {
   /** The fence's language: js, python, sh, json, ... */
@@ -85,8 +93,10 @@ export class Running {
   private watchers: (() => void)[] = [];
 
   constructor(command: string, args: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}) {
+    // A process group, as in a terminal: Ctrl-C reaches what the program has started, too.
     this.child = spawn(command, args, {
       cwd,
+      detached: true,
       env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -106,9 +116,14 @@ export class Running {
     });
   }
 
+  /** Ends it as Ctrl-C does. */
+  interrupt(): void {
+    signalGroup(this.child, "SIGINT");
+  }
+
   /** Resolves once the output matches. @throws Error if the program ends or times out first */
-  async wrote(pattern: RegExp): Promise<void> {
-    const deadline = setTimeout(() => this.child.kill("SIGKILL"), DEADLINE_MS);
+  async wrote(pattern: RegExp, deadlineMs = DEADLINE_MS): Promise<void> {
+    const deadline = setTimeout(() => signalGroup(this.child, "SIGKILL"), deadlineMs);
     while (!pattern.test(this.output)) {
       if (!running.has(this.child)) throw new Error(`ended without ${pattern}: ${this.output}`);
       await new Promise<void>((resolve) => this.watchers.push(resolve));
@@ -118,7 +133,7 @@ export class Running {
 
   /** Resolves with the whole output. @throws Error unless the program exits with 0 in time */
   async finished(): Promise<string> {
-    const deadline = setTimeout(() => this.child.kill("SIGKILL"), DEADLINE_MS);
+    const deadline = setTimeout(() => signalGroup(this.child, "SIGKILL"), DEADLINE_MS);
     const status = await this.exited;
     clearTimeout(deadline);
     if (status !== 0) throw new Error(`ended with ${status}: ${this.output}`);

@@ -2,13 +2,13 @@
  * Every npm command that README.md and the documents name, as a person types it: in a checkout of its own, for a second at
  * least, and a second time on what the first left behind. A command that no line below runs fails the test.
  */
-import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { copyCheckout } from "../support/checkout.ts";
-import { freePort, readDocument } from "./code-blocks.ts";
+import { freePort, Running, readDocument } from "./code-blocks.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const DOCUMENTS = [
@@ -19,7 +19,6 @@ const DOCUMENTS = [
 const COMMAND = /\bnpm (?:ci|start|test|run (?:-s )?[\w:]+)(?: -- [^`#|\n]*)?/g;
 const DEADLINE_MS = 60_000;
 const LEAST_MS = 1_000;
-const TOO_EARLY = "(ended before it was asked)";
 const STACK = /^ {4}at .*:\d+:\d+\)?$/m;
 
 function documented(): string[] {
@@ -78,44 +77,28 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-interface Ended {
-  readonly code: number | null;
-  readonly output: string;
-}
-
 const fillIn = (command: string): string => VALUES.reduce((text, [name, value]) => text.replace(name, value), command);
 
-/** @param until ends it with Ctrl-C once it has printed this, after a second at least; else it ends by itself */
-function run(command: string, until: RegExp | null = null): Promise<Ended> {
-  const env = { PATH: process.env["PATH"], HOME: process.env["HOME"], PORT: String(port), HOST: "127.0.0.1" };
-  // A process group, as in a terminal: Ctrl-C reaches npm and the program.
-  const child = spawn("bash", ["-c", command], { cwd: folder, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
-  return new Promise((resolve) => {
-    const began = performance.now();
-    let output = "";
-    let isAsked = false;
-    const deadline = setTimeout(() => signal(child, "SIGKILL"), DEADLINE_MS);
-    const read = (chunk: Buffer): void => {
-      output += chunk.toString();
-      if (isAsked || until === null || !until.test(output)) return;
-      isAsked = true;
-      setTimeout(() => signal(child, "SIGINT"), Math.max(0, LEAST_MS - (performance.now() - began)));
-    };
-    child.stdout.on("data", read);
-    child.stderr.on("data", read);
-    child.on("close", (code) => {
-      clearTimeout(deadline);
-      resolve({ code, output: until !== null && !isAsked ? `${output}\n${TOO_EARLY}` : output });
-    });
-  });
+const start = (command: string): Running =>
+  new Running("bash", ["-c", command], folder, { PORT: String(port), HOST: "127.0.0.1" });
+
+/** Runs a command to its end. */
+async function run(command: string): Promise<{ code: number | string; output: string }> {
+  const running = start(command);
+  return { code: await running.exited, output: running.output };
 }
 
-function signal(child: ChildProcess, name: NodeJS.Signals): void {
-  try {
-    process.kill(-child.pid!, name);
-  } catch {
-    // It has ended.
-  }
+/** Ends a command with Ctrl-C once it has printed `until`, after a second at least. */
+async function serve(command: string, until: RegExp): Promise<{ code: number | string; output: string }> {
+  const [running] = await Promise.all([started(command, until), delay(LEAST_MS)]);
+  running.interrupt();
+  return { code: await running.exited, output: running.output };
+}
+
+async function started(command: string, until: RegExp): Promise<Running> {
+  const running = start(command);
+  await running.wrote(until, DEADLINE_MS);
+  return running;
 }
 
 test("each is run by a test", () => {
@@ -139,11 +122,10 @@ test("each is run by a test", () => {
 describe("served until Ctrl-C, twice", () => {
   test.each(Object.entries(SERVES))("%s", { timeout: 150_000 }, async (command, until) => {
     for (let n = 0; n < 2; n++) {
-      const { code, output } = await run(fillIn(command), until);
+      const { code, output } = await serve(fillIn(command), until);
       expect(output).not.toMatch(STACK);
-      expect(output).not.toContain(TOO_EARLY);
       // npm ends with a code of its own after a signal.
-      expect([0, 130, null], output).toContain(code);
+      expect([0, 130, "SIGINT"], output).toContain(code);
     }
   });
 });
@@ -152,7 +134,7 @@ describe("the operator's commands, twice, on a stopped exchange", () => {
   const commands = documented().filter((command) => command.startsWith("npm run admin"));
 
   beforeAll(async () => {
-    await run("npm start", SERVES["npm start"]);
+    await serve("npm start", SERVES["npm start"]!);
     mkdirSync(join(folder, "backups"));
     expect((await run("npm run -s admin -- operator create user@example.com")).code).toBe(0);
   }, 60_000);

@@ -17,7 +17,7 @@ import { join } from "node:path";
 import type Database from "better-sqlite3";
 import { migrate } from "../../engine/projection/database.ts";
 import { loadSqlite } from "../../engine/util/sqlite.ts";
-import { openDatabase } from "../../engine/util/wal-database.ts";
+import { openDatabase, removeDatabase } from "../../engine/util/wal-database.ts";
 import type { Random } from "../support/random.ts";
 
 const WAL_HEADER_BYTES = 32;
@@ -199,7 +199,7 @@ export class Disk {
 
   /** Loses the tables: the next life rebuilds them from the log. */
   loseTables(template: Buffer): void {
-    for (const suffix of ["", "-wal", "-shm"]) rmSync(this.files.tables + suffix, { force: true });
+    removeDatabase(this.files.tables);
     writeFileSync(this.files.tables, template);
   }
 
@@ -224,10 +224,7 @@ export class Disk {
   /** Forgets files that are used no more. */
   tidy(): void {
     for (let i = 1; i < this.copies; i++) {
-      for (const name of ["journal", "tables"]) {
-        for (const suffix of ["", "-wal", "-shm"])
-          rmSync(join(this.folder, `${i}.${name}.db${suffix}`), { force: true });
-      }
+      for (const name of ["journal", "tables"]) removeDatabase(join(this.folder, `${i}.${name}.db`));
     }
   }
 

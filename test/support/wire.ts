@@ -59,3 +59,10 @@ export function head(method: string, path: string, token: string | null, fields:
   const authorization = token === null ? [] : [`Authorization: Bearer ${token}`];
   return [`${method} /api/v1${path} HTTP/1.1`, "Host: x", ...authorization, ...fields, "", ""].join("\r\n");
 }
+
+/** The request of an upgrade to a WebSocket. */
+export const upgrade = (path: string): string =>
+  head("GET", path, null, [
+    ...["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"],
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+  ]);

@@ -4,37 +4,11 @@
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
-import type { Client, OrderJson } from "../support/client.ts";
+import type { Client, OrderJson, OwnFillJson, TransactionJson } from "../support/client.ts";
 import { download, parse } from "../support/exports.ts";
 import { OPERATOR, operatorOf } from "../support/operator.ts";
 import { BUY, SELL, terms } from "../support/terms.ts";
 import { type TestMarket, World } from "../support/world.ts";
-
-interface FillJson {
-  readonly id: number;
-  readonly match_id: number;
-  readonly order_id: number;
-  readonly market_id: number;
-  readonly outcome_id: number;
-  readonly side: number;
-  readonly price: number;
-  readonly quantity: number;
-  readonly role: string;
-  readonly match_type: string;
-  readonly fee: number;
-  readonly rebate: number;
-}
-
-interface TransactionJson {
-  readonly id: number;
-  readonly type: string;
-  readonly amount: number;
-  readonly market_id: number | null;
-  readonly outcome_id: number | null;
-  readonly order_id: number | null;
-  readonly trade_id: number | null;
-  readonly match_id: number | null;
-}
 
 let world: World;
 let market: TestMarket;
@@ -66,7 +40,7 @@ afterAll(() => expectEndsWell(world));
 
 function expectJoined(
   transactions: readonly TransactionJson[],
-  fills: readonly FillJson[],
+  fills: readonly OwnFillJson[],
   orders: readonly OrderJson[],
 ): void {
   const ofFills = transactions.filter(({ type }) => ["trade", "fee", "rebate"].includes(type));
@@ -99,7 +73,7 @@ function expectJoined(
 test("transactions name the caller's own fills and their matches, in JSON and CSV", async () => {
   const matches = new Map<number, string[]>();
   for (const user of [maker, taker]) {
-    const fills = await user.all<FillJson>("/me/fills");
+    const fills = await user.all<OwnFillJson>("/me/fills");
     const orders = await user.all<OrderJson>("/orders?status=all");
     expectJoined(await user.all<TransactionJson>("/wallet/transactions"), fills, orders);
     expectJoined(parse((await download(user)).text) as TransactionJson[], fills, orders);
