@@ -271,12 +271,18 @@ export const INVARIANTS: readonly Invariant[] = [
        WHEN 'house.' THEN subject = 0 AND (ended_at IS NOT NULL OR e.id IS NULL) ELSE 0 END`,
   },
   {
-    name: "each Idempotency-Key names a withdrawal or an entry that its user's request created",
+    name: "each Idempotency-Key names the row that its user's request created",
     of: ["idempotency_keys"],
     sql: `SELECT k.user_id, key, subject FROM idempotency_keys k
      LEFT JOIN withdrawals w ON w.id = subject AND w.user_id = k.user_id
      LEFT JOIN entries e ON e.id = subject AND e.user_id = k.user_id AND e.type IN ('split', 'merge')
-     WHERE CASE WHEN request LIKE 'POST /wallet/withdrawals %' THEN w.id IS NULL ELSE e.id IS NULL END`,
+     LEFT JOIN markets m ON m.id = subject AND m.created_at = k.created_at
+     LEFT JOIN events v ON v.id = subject AND v.created_at = k.created_at
+     WHERE CASE substr(request, 1, instr(request, ' {') - 1)
+       WHEN 'POST /wallet/withdrawals' THEN w.id IS NULL
+       WHEN 'POST /markets/proposals' THEN m.proposed_by IS NOT k.user_id
+       WHEN 'POST /admin/markets' THEN m.id IS NULL OR m.proposed_by IS NOT NULL
+       WHEN 'POST /admin/events' THEN v.id IS NULL ELSE e.id IS NULL END`,
   },
   {
     name: "each order's filled quantity = the sum of its fills",

@@ -2,7 +2,7 @@
 
 import { notFound } from "../errors.ts";
 import { ownList, pageJson } from "../http/paging.ts";
-import { OWN_SESSION, pathId, type Route, route } from "../http/route.ts";
+import { OWN_SESSION, pathId, type Route, route, SECRET_ONCE } from "../http/route.ts";
 import { Nothing, PageQuery, pageOf } from "../http/schemas.ts";
 import type { Accounts } from "./accounts.ts";
 import { actorOf, contextOf } from "./audit.ts";
@@ -54,6 +54,7 @@ function ownRoutes({ auth, exchange }: AccountRouteContext): Route[] {
       ...OWN_SESSION,
       method: "POST",
       path: "/me/password",
+      idempotencyKey: "harmless",
       summary: "Change the password; ends all other sessions",
       body: S.PasswordChange,
       response: Nothing,
@@ -72,6 +73,7 @@ function identityRoutes({ accounts, exchange, kyc }: AccountRouteContext): Route
       ...OWN_SESSION,
       method: "POST",
       path: "/me/phone",
+      idempotencyKey: { instead: "each request sends a new code, and the last one counts" },
       summary: "Send a verification code to a phone number",
       body: S.PhoneNumber,
       response: Nothing,
@@ -86,6 +88,7 @@ function identityRoutes({ accounts, exchange, kyc }: AccountRouteContext): Route
       ...OWN_SESSION,
       method: "POST",
       path: "/me/phone/verify",
+      idempotencyKey: "harmless",
       summary: "Verify the phone number with the code; five wrong codes invalidate it",
       body: S.PhoneCode,
       response: S.User,
@@ -101,6 +104,7 @@ function identityRoutes({ accounts, exchange, kyc }: AccountRouteContext): Route
       path: "/me/identity",
       summary: "Apply for KYC tier 2 with a government ID; an operator decides",
       minTier: 1,
+      idempotencyKey: { instead: "only one application can be pending, GET shows it" },
       body: S.IdentityDocument,
       response: S.IdentityApplication,
       status: 201,
@@ -148,6 +152,7 @@ function tokenRoutes({ accounts, pats }: AccountRouteContext): Route[] {
       ...OWN_SESSION,
       method: "POST",
       path: "/me/personal-access-tokens",
+      idempotencyKey: SECRET_ONCE,
       summary: "Create a personal access token; only this response shows its text",
       body: S.NewPat,
       response: S.CreatedPat,

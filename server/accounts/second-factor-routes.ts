@@ -2,7 +2,7 @@
 
 import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
-import { OWN_SESSION, pathId, type Route, route } from "../http/route.ts";
+import { OWN_SESSION, pathId, type Route, route, SECRET_ONCE, SIGNS_IN } from "../http/route.ts";
 import { Nothing } from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
 import type { Accounts } from "./accounts.ts";
@@ -41,6 +41,7 @@ function secondStepRoute({ auth, exchange, publicUrl }: SecondFactorContext): Ro
   return route({
     method: "POST",
     path: "/auth/login/second-factor",
+    idempotencyKey: SIGNS_IN,
     summary:
       "Complete a sign-in with a second factor: a code (from an authenticator app, or a recovery code) or a passkey. Five " +
       "wrong ones end the challenge; cookie: true works as for POST /auth/login",
@@ -86,6 +87,7 @@ function proofRoutes({ factors, factorSettings, passkeys }: SecondFactorContext)
       ...OWN_SESSION,
       method: "POST",
       path: "/me/second-factors/proof",
+      idempotencyKey: "harmless",
       summary: `Prove ownership with the password or a code: the session may then change second factors for ${PROOF_MS / 60_000} minutes`,
       body: F.OwnerProof,
       response: Nothing,
@@ -104,6 +106,7 @@ function enrolmentRoutes({ factorSettings }: SecondFactorContext): Route[] {
       ...OWN_SESSION,
       method: "POST",
       path: "/me/second-factors",
+      idempotencyKey: SECRET_ONCE,
       summary: "Start adding a second factor, after a proof; it takes effect once confirmed",
       body: F.NewSecondFactor,
       response: F.Enrolment,
@@ -121,6 +124,7 @@ function enrolmentRoutes({ factorSettings }: SecondFactorContext): Route[] {
       ...OWN_SESSION,
       method: "POST",
       path: "/me/second-factors/:id/confirm",
+      idempotencyKey: { instead: "a factor is confirmed once, and only one response can show its recovery codes" },
       summary:
         "Confirm a second factor with one of its codes, or with the browser's response. The first one comes with recovery codes and " +
         "ends all other sessions",
@@ -137,6 +141,7 @@ function enrolmentRoutes({ factorSettings }: SecondFactorContext): Route[] {
       ...OWN_SESSION,
       method: "POST",
       path: "/me/second-factors/recovery-codes",
+      idempotencyKey: { instead: "only one response can show the codes; if it is lost, replace them again" },
       summary: "Replace the recovery codes, after a proof",
       response: F.RenewedCodes,
       status: 201,
@@ -172,6 +177,7 @@ function resetRoute({ accounts, approvals, factors, factorSettings, notifier }: 
     ...OPERATOR,
     method: "POST",
     path: "/admin/users/:id/second-factors/reset",
+    idempotencyKey: "harmless",
     summary:
       "Remove the second factors of a user who lost them and end the user's sessions, once another operator has requested the same",
     body: NoteOnly,

@@ -1,7 +1,7 @@
 /** The routes of sign-up and sign-in by password: registration, verification, sessions, password resets. */
 
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
-import { OWN_SESSION, type Route, type RouteRequest, route } from "../http/route.ts";
+import { OWN_SESSION, type Route, type RouteRequest, route, SIGNS_IN } from "../http/route.ts";
 import { Nothing } from "../http/schemas.ts";
 import { contextOf, type RequestContext } from "./audit.ts";
 import { REFRESH_GRACE_MS } from "./limits.ts";
@@ -35,6 +35,7 @@ function mailRoute(path: string, summary: string, send: (email: string, context:
   return route({
     method: "POST",
     path,
+    idempotencyKey: { instead: "ask for another link after a lost response" },
     summary: `${summary}; the response is always the same`,
     rateClass: "mail",
     body: S.EmailOnly,
@@ -54,6 +55,7 @@ function addressRoutes({ auth, exchange }: SignInContext): Route[] {
     route({
       method: "POST",
       path: "/auth/register",
+      idempotencyKey: { instead: "an address can be registered once" },
       summary: "Create an account and mail its verification link",
       rateClass: "sign_up",
       headers: ["user-agent"],
@@ -69,6 +71,7 @@ function addressRoutes({ auth, exchange }: SignInContext): Route[] {
     route({
       method: "POST",
       path: "/auth/verify-email",
+      idempotencyKey: SIGNS_IN,
       summary:
         "Verify the email address with the token of the mailed link and the account's password, which the account's " +
         "own session may omit; ends all earlier access except that session",
@@ -95,6 +98,7 @@ function loginRoute({ auth, exchange }: SignInContext, cookie: SessionCookie): R
   return route({
     method: "POST",
     path: "/auth/login",
+    idempotencyKey: SIGNS_IN,
     summary:
       "Sign in with email and password. With cookie: true, an HttpOnly cookie that POST /auth/refresh accepts holds the " +
       "refresh token, and refresh_token is null; the Content-Type must then be application/json. For an account with a " +
@@ -135,6 +139,7 @@ function refreshRoute({ auth }: SignInContext, cookie: SessionCookie): Route {
   return route({
     method: "POST",
     path: "/auth/refresh",
+    idempotencyKey: SIGNS_IN,
     summary:
       "Exchange a refresh token for new tokens. Each refresh token works once; a second use ends the session. Without one " +
       "in the body, the cookie's counts: the cookie then holds the next one, refresh_token is null, and the token spent " +
@@ -161,6 +166,7 @@ function logoutRoute({ auth }: SignInContext, cookie: SessionCookie): Route {
     ...OWN_SESSION,
     method: "POST",
     path: "/auth/logout",
+    idempotencyKey: "harmless",
     unverified: true,
     summary: "End the session immediately, close its sockets and remove the cookie",
     headers: ["cookie"],
@@ -185,6 +191,7 @@ function resetRoutes({ auth }: SignInContext): Route[] {
     route({
       method: "POST",
       path: "/auth/reset-password",
+      idempotencyKey: "harmless",
       summary:
         "Set a password with the token of the mailed link; ends every session, personal access token and grant of the account",
       body: S.PasswordReset,

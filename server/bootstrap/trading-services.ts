@@ -9,6 +9,7 @@ import { loadUpdateSequences } from "../../engine/projection/load/orders.ts";
 import { createMicroClock } from "../../engine/util/micro-clock.ts";
 import { AccountWriter, PortMailbox } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
+import { checkLive } from "../accounts/authenticator.ts";
 import type { Config } from "../config.ts";
 import { Idempotency } from "../http/idempotency.ts";
 import type { Logger } from "../logger.ts";
@@ -91,7 +92,7 @@ export function createTradingServices(options: TradingOptions) {
       }),
   });
   for (const [userId, firesAt] of loadCancelTimers(db)) cancelTimers.restore(userId, firesAt);
-  const idempotency = new Idempotency(history);
+  const idempotency = new Idempotency(history, checkLive);
   const catalog = new MarketCatalog(registry, writer);
   const services = { exchange, entry, cancelTimers, history, lists, feed, catalog, idempotency, writer };
   const { progress } = threads;

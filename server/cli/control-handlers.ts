@@ -155,6 +155,7 @@ function requestOf(compiled: CompiledRoute, params: Params, given: RouteRequeste
     now: Date.now(),
     principal: null,
     address: NO_ADDRESS,
+    idempotencyKey: "",
     headers: Object.fromEntries(route.headers.map((name) => [name, ""])),
     origin: DIRECT,
     params,

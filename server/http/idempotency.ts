@@ -5,14 +5,25 @@
  */
 import { IDEMPOTENCY_KEY_MS } from "../../engine/limits.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
+import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";
 import type { DoneRequest, KeyLookup } from "../queries/types.ts";
 import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "./limits.ts";
+import type { Route, RouteRequest } from "./route.ts";
 
 /** The name of the header. */
 export const IDEMPOTENCY_KEY = "idempotency-key";
 export const WRONG_KEY = `Idempotency-Key: 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters`;
 const VISIBLE = new RegExp(`^[\\x21-\\x7e]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$`);
+
+/** @throws ApiError 40000 for an invalid key, and where the route can't honor one */
+export function checkKeyUse({ idempotencyKey: use }: Route, key: string): void {
+  if (!VISIBLE.test(key)) throw badRequest(WRONG_KEY);
+  if (typeof use === "object") throw badRequest(`Idempotency-Key: this path honors none: ${use.instead}`);
+}
+
+/** What a route needs of its request to run it once per key. */
+type Keyable = Pick<RouteRequest<unknown, unknown, Principal | null>, "now" | "principal" | "idempotencyKey">;
 
 export interface KeyedRequest {
   readonly userId: number;
@@ -56,21 +67,46 @@ interface KeyHistory {
 
 export class Idempotency {
   private readonly history: KeyHistory;
+  private readonly checkLive: (principal: Principal, now: number) => void;
   private readonly pending = new Map<string, PendingRequest>();
   /** By user. */
   private readonly users = new Map<number, UserRequests>();
 
-  constructor(history: KeyHistory) {
+  /** @param checkLive throws unless the principal's token is still valid, ms */
+  constructor(history: KeyHistory, checkLive: (principal: Principal, now: number) => void) {
     this.history = history;
+    this.checkLive = checkLive;
+  }
+
+  /**
+   * Serves a route whose row the accompanying write creates: once per key, or at once where the request has none.
+   * @param details of the request: those of a repeat are equal
+   * @param make runs the request; its write keeps `kept`
+   * @param repeat the first response
+   * @throws ApiError what `run` and `make` throw
+   */
+  serve(
+    { now, principal, idempotencyKey: key }: Keyable,
+    name: string,
+    details: object,
+    make: (now: number, kept: KeptRequest | null) => Promise<string>,
+    repeat: KeyedActions["repeat"],
+  ): Promise<string> {
+    // The machine's own shell has no keys.
+    if (key === "" || principal === null) return make(now, null);
+    const act = async (kept: Omit<KeptRequest, "reference">): Promise<string> => {
+      this.checkLive(principal, kept.at);
+      return make(kept.at, { ...kept, reference: null });
+    };
+    return this.run({ userId: principal.userId, key, name, body: details }, { act, repeat });
   }
 
   /**
    * Runs a request at most once per key; repeats while it is under way get its response, whatever it is.
-   * @throws ApiError 40000 for an invalid key, 40900 where the key belongs to another request, 42900 where the user has
-   *   too many keys, 50300 while the first request's result is unknown; what `act` throws
+   * @throws ApiError 40900 where the key belongs to another request, 42900 where the user has too
+   *   many keys, 50300 while the first request's result is unknown; what `act` throws
    */
   async run({ userId, key, name, body }: KeyedRequest, actions: KeyedActions): Promise<string> {
-    if (!VISIBLE.test(key)) throw badRequest(WRONG_KEY);
     const request = `${name} ${JSON.stringify(body)}`;
     const id = `${userId} ${key}`;
     const first = this.pending.get(id);

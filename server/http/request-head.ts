@@ -30,9 +30,9 @@ export class RequestHead {
   private lengths = 0;
   private hosts = 0;
   private authorizations = 0;
-  /** The number of Idempotency-Keys, and whether one is readable. */
+  /** "" for none. */
+  idempotencyKey = "";
   private keys = 0;
-  private hasKey = false;
 
   read(req: HttpRequest): void {
     this.requestId = "";
@@ -51,11 +51,12 @@ export class RequestHead {
     this.lengths = 0;
     this.hosts = 0;
     this.authorizations = 0;
+    this.idempotencyKey = "";
     this.keys = 0;
-    this.hasKey = false;
     req.forEach(this.readField);
     if (this.lengths === 1 && this.contentLength !== "" && this.transferEncoding === null && this.hosts < 2) {
-      if (this.authorizations < 2 && this.contentEncoding === "" && this.keys === (this.hasKey ? 1 : 0)) return;
+      if (this.authorizations < 2 && this.contentEncoding === "" && this.keys === (this.idempotencyKey === "" ? 0 : 1))
+        return;
     }
     this.findFault(req.getMethod());
   }
@@ -80,7 +81,7 @@ export class RequestHead {
     else if (name === "origin") this.origin ||= value;
     else if (name === IDEMPOTENCY_KEY) {
       this.keys++;
-      this.hasKey = value !== "";
+      this.idempotencyKey = value;
     } else if (name === "transfer-encoding") {
       this.transferEncoding = this.transferEncoding === null ? value : `${this.transferEncoding},${value}`;
     } else if (name === "content-encoding") this.contentEncoding ||= value;
@@ -102,7 +103,7 @@ export class RequestHead {
       this.fault = "Content-Encoding: a body must not be compressed";
     }
     // uWebSockets.js reads a key with non-ASCII bytes as empty: a request that asks for a safe retry must not run without.
-    else if (this.keys === 1 && !this.hasKey) this.fault = WRONG_KEY;
+    else if (this.keys === 1 && this.idempotencyKey === "") this.fault = WRONG_KEY;
     // uWebSockets.js reads chunks leniently too: their ends and trailers, or a length it overlooks, could hide a request.
     this.isLast =
       this.fault !== null || transferEncoding !== null || (lengths === 0 && METHODS_WITH_BODY.includes(method));

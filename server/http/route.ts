@@ -3,6 +3,7 @@
  * undefined, keeps the reply, and responds itself once the log has committed. It never sees a socket.
  */
 import type { Static, TSchema, TUnknown } from "typebox";
+import { assert } from "../../engine/util/assert.ts";
 import type { Principal, Scope, TokenKind } from "../accounts/types.ts";
 import { type ApiError, notFound } from "../errors.ts";
 import type { Answer, Origin } from "../trading/types.ts";
@@ -48,6 +49,8 @@ export interface RouteRequest<
   readonly principal: Caller;
   /** The client's; unknown on hot paths without limits. */
   readonly address: ClientAddress;
+  /** "" where the client sent none. */
+  readonly idempotencyKey: string;
   /** The headers that the route reads, "" where they are missing. */
   readonly headers: Readonly<Record<Header, string>>;
   readonly origin: Origin;
@@ -57,6 +60,13 @@ export interface RouteRequest<
   body: Body;
   readonly reply: Responder;
 }
+
+/**
+ * What a client that sends an Idempotency-Key gets. `kept`: a repeat gets the first response. `client_order_id`: the key is
+ * the order's, where the body has none. `harmless`: a repeat has no second effect, whether it has a key or not. Otherwise
+ * the route refuses a key, and says what to use instead.
+ */
+export type IdempotencyKeyUse = "kept" | "client_order_id" | "harmless" | { readonly instead: string };
 
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -82,6 +92,8 @@ export interface Route {
   readonly rateClass: RateClass;
   /** Builder codes may credit its orders to an integration. */
   readonly credited: boolean;
+  /** What an Idempotency-Key does. */
+  readonly idempotencyKey: IdempotencyKeyUse;
   /** Request headers that the handler reads, in lower case. */
   readonly headers: readonly string[];
   readonly query: TSchema;
@@ -115,6 +127,7 @@ type Optional =
   | "unverified"
   | "rateClass"
   | "credited"
+  | "idempotencyKey"
   | "headers"
   | "query"
   | "body"
@@ -158,6 +171,13 @@ type RouteInput<
     ): ReturnType<Route["handler"]>;
   };
 
+/** Of a route whose response alone shows a secret, which the exchange doesn't keep. */
+export const SECRET_ONCE: IdempotencyKeyUse = {
+  instead: "only one response can show the secret; if it is lost, delete what it made and create another",
+};
+/** Of a route that begins a session. */
+export const SIGNS_IN: IdempotencyKeyUse = { instead: "sign in again after a lost response" };
+
 /** Access for the user's own sign-in alone: no personal access token and no third party. */
 export const OWN_SESSION = { access: "user", tokens: ["session"] } as const;
 
@@ -173,6 +193,8 @@ export function route<
   Header extends string = never,
 >(input: RouteInput<Query, Body, Level, Needed, Header>): Route {
   const { handler, ...given } = input;
+  const { idempotencyKey = input.method === "POST" ? null : "harmless" } = given;
+  assert(idempotencyKey !== null, `POST ${input.path} says what an Idempotency-Key does`);
   return {
     unversioned: false,
     access: input.scope ? "user" : "public",
@@ -196,6 +218,7 @@ export function route<
     cache: null,
     deprecated: null,
     ...given,
+    idempotencyKey,
     handler: handler as Route["handler"],
   };
 }

@@ -19,6 +19,7 @@ import {
 } from "./credentials.ts";
 import { type CompiledRoute, creditedTo, DIRECT, execute } from "./dispatch.ts";
 import type { EventLoopGuard } from "./event-loop-guard.ts";
+import { checkKeyUse } from "./idempotency.ts";
 import { Reply, type ReplyOptions } from "./reply.ts";
 import { RequestHead } from "./request-head.ts";
 import type { ResponseThrottle } from "./response-throttle.ts";
@@ -248,11 +249,13 @@ function readRequest(
   principal: Principal | null,
   now: number,
 ): RouteRequest {
-  const { builderCode } = head;
+  const { builderCode, idempotencyKey } = head;
+  if (idempotencyKey !== "") checkKeyUse(route, idempotencyKey);
   return {
     now,
     principal,
     address,
+    idempotencyKey,
     headers:
       route.headers.length === 0
         ? NO_HEADERS

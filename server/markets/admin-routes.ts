@@ -1,7 +1,7 @@
 /** Operators' routes of markets and events: proposals, the lifecycle of a market, its resolution. */
 
+import type { EventRow } from "../../engine/projection/load/markets.ts";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
-import { assert } from "../../engine/util/assert.ts";
 import { approvalView } from "../accounts/approvals.ts";
 import { contextOf, type RequestContext } from "../accounts/audit.ts";
 import { noteOf, OPERATOR, type Operator, operatorOf } from "../accounts/operator.ts";
@@ -17,7 +17,7 @@ import { type MarketExchange, marketNamed } from "./routes.ts";
 import * as S from "./schemas.ts";
 
 import type { Market } from "./types.ts";
-import { decisionView, eventView, marketView } from "./views.ts";
+import { decisionView, marketView, newEventView, newMarketView } from "./views.ts";
 
 export interface MarketAdminRouteContext extends ProposalRouteContext {
   readonly life: MarketLifecycle;
@@ -52,6 +52,7 @@ function proposalRoutes(context: MarketAdminRouteContext): Route[] {
       ...OPERATOR,
       method: "POST",
       path: `/admin/proposals/:id/${name}`,
+      idempotencyKey: "harmless",
       summary,
       body: NoteOnly,
       response: S.MarketSchema,
@@ -85,24 +86,30 @@ function proposalRoutes(context: MarketAdminRouteContext): Route[] {
 // ---------------------------------------------------------------- markets and events
 
 function creationRoutes(context: MarketAdminRouteContext): Route[] {
-  const { exchange, catalog, life } = context;
-  const { registry, ledger } = exchange;
+  const { exchange, catalog, life, idempotency } = context;
+  const { registry } = exchange;
   return [
     route({
       ...OPERATOR,
       method: "POST",
       path: "/admin/events",
       summary: "Create an event, which groups markets",
+      idempotencyKey: "kept",
       body: S.NewEvent,
       response: S.EventSchema,
       status: 201,
-      async handler(request) {
+      handler(request) {
         const { slug, title, category = null, closes_at = null } = request.body;
         const texts = { slug, title, category, closesAt: closes_at };
-        const id = await catalog.createEvent(operatorOf(request), texts, contextOf(request));
-        const event = registry.findEvent(id);
-        assert(event !== undefined, "the registry knows a created event");
-        return JSON.stringify(eventView(event, registry, ledger, request.now));
+        const view = (event: EventRow): string => JSON.stringify(newEventView(event, texts));
+        return idempotency.serve(
+          request,
+          "POST /admin/events",
+          texts,
+          async (now, kept) =>
+            view(await catalog.createEvent(operatorOf(request), texts, { ...contextOf(request), now }, kept)),
+          ({ subject }) => view(registry.event(subject)),
+        );
       },
     }),
     route({
@@ -110,12 +117,21 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
       method: "POST",
       path: "/admin/markets",
       summary: "Create a market that opens immediately",
+      idempotencyKey: "kept",
       body: S.NewMarket,
       response: S.MarketSchema,
       status: 201,
-      async handler(request) {
-        const market = await catalog.create(operatorOf(request), readTexts(request.body), contextOf(request));
-        return marketJson(market, exchange);
+      handler(request) {
+        const texts = readTexts(request.body);
+        const view = (market: Market): string => JSON.stringify(newMarketView(market, texts));
+        return idempotency.serve(
+          request,
+          "POST /admin/markets",
+          texts,
+          async (now, kept) =>
+            view(await catalog.create(operatorOf(request), texts, { ...contextOf(request), now }, kept)),
+          ({ subject }) => view(registry.market(subject)),
+        );
       },
     }),
     route({
@@ -155,6 +171,7 @@ function lifeRoutes({ exchange, life }: MarketAdminRouteContext): Route[] {
       ...OPERATOR,
       method: "POST",
       path: `/admin/markets/:id/${name}`,
+      idempotencyKey: "harmless",
       summary,
       body: NoteOnly,
       response: S.MarketSchema,
@@ -196,6 +213,7 @@ function endRoutes({ exchange, life }: MarketAdminRouteContext): Route[] {
       ...OPERATOR,
       method: "POST",
       path: "/admin/markets/:id/resolve",
+      idempotencyKey: "harmless",
       summary: `Resolve a closed market and pay the holders of its shares; ${TWO_PERSON_RULE}`,
       body: S.Resolution,
       response: S.Settlement,
@@ -208,6 +226,7 @@ function endRoutes({ exchange, life }: MarketAdminRouteContext): Route[] {
       ...OPERATOR,
       method: "POST",
       path: "/admin/markets/:id/void",
+      idempotencyKey: "harmless",
       summary: `Void a closed market: every outcome pays the same; ${TWO_PERSON_RULE}`,
       body: NoteOnly,
       response: S.Settlement,

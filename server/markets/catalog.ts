@@ -3,6 +3,8 @@
  * by the gateway thread; a slug is taken, and a proposal counts, before its write is durable.
  */
 import { MS_PER_DAY } from "../../engine/money.ts";
+import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
+import type { EventRow } from "../../engine/projection/load/markets.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
@@ -49,18 +51,31 @@ export class MarketCatalog {
     this.writer = writer;
   }
 
-  /** @throws ApiError 40000, 40900 for a taken slug, 42900 past the user's limits */
-  async propose(principal: Principal, texts: MarketTexts, context: RequestContext): Promise<Market> {
+  /**
+   * @param kept the record of a request with an Idempotency-Key, durable together with its effect; likewise below
+   * @throws ApiError 40000, 40900 for a taken slug, 42900 past the user's limits
+   */
+  async propose(
+    principal: Principal,
+    texts: MarketTexts,
+    context: RequestContext,
+    kept: KeptRequest | null,
+  ): Promise<Market> {
     const { userId } = principal;
     this.checkTexts(texts, context.now);
     this.checkProposals(userId, context.now);
-    return this.make(texts, userId, actorOf(principal), context);
+    return this.make(texts, userId, actorOf(principal), context, kept);
   }
 
   /** Creates a market that opens at once. @throws ApiError 40000, 40900 for a taken slug or at the maximum number */
-  async create(operator: Operator, texts: MarketTexts, context: RequestContext): Promise<Market> {
+  async create(
+    operator: Operator,
+    texts: MarketTexts,
+    context: RequestContext,
+    kept: KeptRequest | null,
+  ): Promise<Market> {
     this.checkTexts(texts, context.now);
-    return this.make(texts, null, operator.actor, context);
+    return this.make(texts, null, operator.actor, context, kept);
   }
 
   private async make(
@@ -68,6 +83,7 @@ export class MarketCatalog {
     proposedBy: number | null,
     actor: string,
     context: RequestContext,
+    kept: KeptRequest | null,
   ): Promise<Market> {
     const { registry, making } = this;
     const { now: at } = context;
@@ -80,14 +96,19 @@ export class MarketCatalog {
     making.set(slug, proposedBy);
     try {
       const write = { kind: "createMarket", ...texts, slug, opensAt, proposedBy, at } as const;
-      return registry.market(await this.writer.insert(write, [line]));
+      return registry.market(await this.writer.insert(write, [line], kept));
     } finally {
       making.delete(slug);
     }
   }
 
   /** @throws ApiError 40000, 40900 for a taken slug */
-  async createEvent(operator: Operator, texts: EventTexts, context: RequestContext): Promise<number> {
+  async createEvent(
+    operator: Operator,
+    texts: EventTexts,
+    context: RequestContext,
+    kept: KeptRequest | null,
+  ): Promise<EventRow> {
     const { registry, makingEvents } = this;
     const { slug, closesAt } = texts;
     checkEnd(closesAt, context.now);
@@ -95,7 +116,8 @@ export class MarketCatalog {
     const line = audit(context, operator.actor, { action: "event.create", userId: null, details: { slug } });
     makingEvents.add(slug);
     try {
-      return await this.writer.insert({ kind: "createEvent", ...texts, at: context.now }, [line]);
+      const id = await this.writer.insert({ kind: "createEvent", ...texts, at: context.now }, [line], kept);
+      return registry.event(id);
     } finally {
       makingEvents.delete(slug);
     }

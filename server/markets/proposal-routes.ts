@@ -2,6 +2,7 @@
 
 import type { Static } from "typebox";
 import { contextOf } from "../accounts/audit.ts";
+import type { Idempotency } from "../http/idempotency.ts";
 import { ownList, pageJson } from "../http/paging.ts";
 import { type Route, route } from "../http/route.ts";
 import { PageQuery } from "../http/schemas.ts";
@@ -9,14 +10,16 @@ import type { MarketCatalog, MarketTexts } from "./catalog.ts";
 import type { MarketExchange } from "./routes.ts";
 import * as S from "./schemas.ts";
 
-import { decisionView, marketView } from "./views.ts";
+import type { Market } from "./types.ts";
+import { decisionView, marketView, newMarketView } from "./views.ts";
 
 export interface ProposalRouteContext {
   readonly exchange: MarketExchange;
   readonly catalog: MarketCatalog;
+  readonly idempotency: Idempotency;
 }
 
-export function createProposalRoutes({ exchange, catalog }: ProposalRouteContext): Route[] {
+export function createProposalRoutes({ exchange, catalog, idempotency }: ProposalRouteContext): Route[] {
   const { registry, ledger } = exchange;
   return [
     route({
@@ -25,12 +28,21 @@ export function createProposalRoutes({ exchange, catalog }: ProposalRouteContext
       summary: "Propose a market; an operator decides",
       scope: "markets:propose",
       minTier: 1,
+      idempotencyKey: "kept",
       body: S.NewMarket,
       response: S.MarketSchema,
       status: 201,
-      async handler(request) {
-        const market = await catalog.propose(request.principal, readTexts(request.body), contextOf(request));
-        return JSON.stringify(marketView(market, registry, ledger, request.now));
+      handler(request) {
+        const texts = readTexts(request.body);
+        const view = (market: Market): string => JSON.stringify(newMarketView(market, texts));
+        return idempotency.serve(
+          request,
+          "POST /markets/proposals",
+          texts,
+          async (now, kept) =>
+            view(await catalog.propose(request.principal, texts, { ...contextOf(request), now }, kept)),
+          ({ subject }) => view(registry.market(subject)),
+        );
       },
     }),
     route({

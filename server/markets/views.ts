@@ -6,6 +6,7 @@ import { FULL_PRICE_BPS, MICRO_PER_BPS } from "../../engine/limits.ts";
 import { notionalMicro } from "../../engine/money.ts";
 import type { EventRow } from "../../engine/projection/load/markets.ts";
 import type { ExchangeTotals } from "../trading/types.ts";
+import type { EventTexts, MarketTexts } from "./catalog.ts";
 import { tradablePrices } from "./implied-books.ts";
 import { MAX_EVENT_MARKETS } from "./limits.ts";
 import { type MarketRegistry, marketStatusName } from "./registry.ts";
@@ -40,6 +41,35 @@ export function marketView(market: Market, registry: MarketRegistry, ledger: Led
     volume_24h: registry.dayVolume(market, now),
     open_interest: ledger.outstandingSets(market.id),
     created_at: market.createdAt,
+  };
+}
+
+/** A market as it was made, whatever has happened to it since. */
+export function newMarketView({ id, slug, outcomes, proposedBy, createdAt }: Market, texts: MarketTexts): object {
+  const untraded = {
+    last_price: null,
+    best_bid: null,
+    best_ask: null,
+    implied_bid: null,
+    implied_ask: null,
+    volume: 0,
+  };
+  return {
+    id,
+    slug,
+    question: texts.question,
+    description: texts.description,
+    category: texts.category,
+    status: proposedBy === null ? "open" : "proposed",
+    outcomes: outcomes.map((outcome, index) => ({ id: outcome.id, name: outcome.name, index, ...untraded })),
+    event_id: texts.eventId,
+    opens_at: proposedBy === null ? createdAt : null,
+    closes_at: texts.closesAt,
+    resolution: null,
+    volume: 0,
+    volume_24h: 0,
+    open_interest: 0,
+    created_at: createdAt,
   };
 }
 
@@ -98,6 +128,12 @@ export function eventView(
 /** Pending and refused proposals appear only in requests for their status. */
 export function isListed(market: Market): boolean {
   return market.status !== MarketStatus.proposed && market.status !== MarketStatus.rejected;
+}
+
+/** An event as it was made. */
+export function newEventView({ id, createdAt }: EventRow, { slug, title, category, closesAt }: EventTexts): object {
+  const empty = { volume: 0, volume_24h: 0, market_count: 0, markets: [] };
+  return { id, slug, title, category, closes_at: closesAt, created_at: createdAt, ...empty };
 }
 
 /** All markets by id; if there are too many, the newest open ones first, then the newest others. */

@@ -5,7 +5,7 @@ import { contextOf } from "../accounts/audit.ts";
 import type { Grant, OAuthClient } from "../accounts/types.ts";
 import { notFound } from "../errors.ts";
 import { ownList, pageJson } from "../http/paging.ts";
-import { OWN_SESSION, pathId, type Route, route } from "../http/route.ts";
+import { OWN_SESSION, pathId, type Route, route, SECRET_ONCE } from "../http/route.ts";
 import { Nothing, PageQuery, pageOf } from "../http/schemas.ts";
 import type { OAuth } from "./oauth.ts";
 import * as S from "./schemas.ts";
@@ -77,6 +77,7 @@ function clientRoutes({ accounts, oauth }: ClientRouteContext): Route[] {
       ...OWN_SESSION,
       method: "POST",
       path: "/me/oauth-clients",
+      idempotencyKey: SECRET_ONCE,
       summary: "Register a third-party client; only this response shows its secret",
       rateClass: "registration",
       body: S.NewOAuthClient,
@@ -122,6 +123,7 @@ function consentRoutes({ accounts, oauth }: ClientRouteContext): Route[] {
       ...OWN_SESSION,
       method: "POST",
       path: "/oauth/authorize",
+      idempotencyKey: { instead: "begin the authorization again after a lost response" },
       summary: "The user's decision on the consent page; returns where to redirect the browser",
       body: S.AuthorizeDecision,
       response: S.RedirectTo,

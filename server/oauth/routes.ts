@@ -34,7 +34,13 @@ function give({ reply }: RouteRequest, { status, body, headers }: OAuthResponse)
 }
 
 function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
-  const form = { method: "POST", oauth: true, enveloped: false, headers: ["authorization", "user-agent"] } as const;
+  const form = {
+    method: "POST",
+    oauth: true,
+    enveloped: false,
+    idempotencyKey: "harmless",
+    headers: ["authorization", "user-agent"],
+  } as const;
   return [
     route({
       method: "GET",
@@ -61,6 +67,7 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
     route({
       ...form,
       path: "/oauth/token",
+      idempotencyKey: { instead: "begin the authorization again after a lost response" },
       summary: `Token endpoint: exchanges a code (valid once, for ${AUTHORIZATION_CODE_MS / 1_000} s) or a refresh token`,
       body: S.TokenForm,
       response: S.TokenAnswer,

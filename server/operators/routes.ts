@@ -76,6 +76,7 @@ function userRoutes(context: OperatorRouteContext): Route[] {
       ...OPERATOR,
       method: "POST",
       path: "/admin/users/:id/suspend",
+      idempotencyKey: "harmless",
       summary:
         "Suspend a user: end its sessions for good, reject its tokens and sign-ins, close its sockets and cancel its orders",
       body: NoteOnly,
@@ -90,6 +91,7 @@ function userRoutes(context: OperatorRouteContext): Route[] {
       ...OPERATOR,
       method: "POST",
       path: "/admin/users/:id/restore",
+      idempotencyKey: "harmless",
       summary: "End a suspension; `tokens` says what becomes of the user's tokens and grants to third parties",
       body: S.Restoration,
       response: S.OperatorUser,
@@ -191,6 +193,7 @@ function applicationRoutes({ accounts, history, kyc }: OperatorRouteContext): Ro
       ...OPERATOR,
       method: "POST",
       path: `/admin/identity-applications/:id/${name}`,
+      idempotencyKey: "harmless",
       summary,
       body: NoteOnly,
       response: S.OperatorApplication,

@@ -2,7 +2,6 @@
 
 import type { TSchema } from "typebox";
 import type { SCOPES } from "../accounts/types.ts";
-import { IDEMPOTENCY_KEY } from "../http/idempotency.ts";
 import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "../http/limits.ts";
 import { API_BASE, type Route } from "../http/route.ts";
 import { Id } from "../http/schemas.ts";
@@ -56,11 +55,12 @@ export function queryParameters({ query }: Route, { query: example = {} }: Opera
 }
 
 export function headerParameters(route: Route): Json[] {
-  const { credited, headers } = route;
+  const { credited, idempotencyKey, headers } = route;
   const names = ["RequestId"];
   if (credited) names.push("BuilderCode");
   if (headers.includes("if-none-match")) names.push("IfNoneMatch");
-  if (headers.includes(IDEMPOTENCY_KEY)) names.push("IdempotencyKey");
+  if (idempotencyKey === "kept") names.push("IdempotencyKey");
+  if (idempotencyKey === "client_order_id") names.push("OrderIdempotencyKey");
   return names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
 }
 
@@ -89,6 +89,12 @@ export const PARAMETERS: JsonObject = {
       "flight together share one response. A rejected request keeps no key. Each user has its own keys, " +
       `at most ${MAX_IDEMPOTENCY_KEYS_PER_USER} in 24 hours (42900).`,
     schema: { type: "string", pattern: `^[!-~]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$` },
+  },
+  OrderIdempotencyKey: {
+    name: "Idempotency-Key",
+    in: "header",
+    description: "Stands for the `client_order_id` where the body has none, and so makes a retry safe.",
+    schema: { type: "string", pattern: CLIENT_ORDER_ID_PATTERN },
   },
   IfNoneMatch: {
     name: "If-None-Match",

@@ -10,7 +10,13 @@ import type { OrderEntry } from "./order-entry.ts";
 import { type AmendOrder, BatchOperations, CLIENT_ORDER_ID_PATTERN, type PlaceOrder } from "./schemas.ts";
 import type { Amendment, Answer, Origin, Placement } from "./types.ts";
 
-export function readPlacement(body: Static<typeof PlaceOrder>, timestamps: boolean): Placement {
+const CLIENT_ORDER_ID = new RegExp(CLIENT_ORDER_ID_PATTERN);
+
+/**
+ * @param idempotencyKey stands for the client order id where the body has none; "" for none
+ * @throws ApiError 40000 for a key that can't
+ */
+export function readPlacement(body: Static<typeof PlaceOrder>, timestamps: boolean, idempotencyKey: string): Placement {
   const type = body.type === undefined ? OrderType.limit : ORDER_TYPES.indexOf(body.type);
   const usual = type === OrderType.market ? TimeInForce.ioc : TimeInForce.gtc;
   const { time_in_force, self_trade_prevention } = body;
@@ -25,18 +31,22 @@ export function readPlacement(body: Static<typeof PlaceOrder>, timestamps: boole
     postOnly: body.post_only ?? false,
     selfTradePrevention:
       self_trade_prevention === undefined ? 0 : SELF_TRADE_PREVENTIONS.indexOf(self_trade_prevention),
-    clientOrderId: body.client_order_id ?? null,
+    clientOrderId: body.client_order_id ?? (idempotencyKey === "" ? null : clientOrderIdOf(idempotencyKey)),
     expiresAt: body.expires_at ?? null,
     validUntil: body.valid_until ?? null,
     timestamps,
   };
 }
 
+/** @throws ApiError 40000 */
+function clientOrderIdOf(idempotencyKey: string): string {
+  if (CLIENT_ORDER_ID.test(idempotencyKey)) return idempotencyKey;
+  throw badRequest(`Idempotency-Key: stands for the client_order_id here, and must match ${CLIENT_ORDER_ID_PATTERN}`);
+}
+
 export function readAmendment(body: Static<typeof AmendOrder>): Amendment {
   return { price: body.price ?? null, quantity: body.quantity ?? null, validUntil: body.valid_until ?? null };
 }
-
-const CLIENT_ORDER_ID = new RegExp(CLIENT_ORDER_ID_PATTERN);
 
 /** Returns the client order id of a path, which may be percent-encoded. @throws ApiError 4040 if it can name no order */
 export function clientOrderIdIn(text: string): string {
@@ -65,7 +75,7 @@ export function createOperations(
   return (principal, origin, operation) => (now, answer) => {
     const { op } = operation as { op?: unknown };
     if (op === "place")
-      return entry.place(principal, origin, readPlacement(checks.place(operation), false), now, answer);
+      return entry.place(principal, origin, readPlacement(checks.place(operation), false, ""), now, answer);
     if (op === "amend") {
       const change = checks.amend(operation);
       return entry.amend(principal, origin, change.id, readAmendment(change), now, answer);

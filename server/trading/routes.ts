@@ -34,12 +34,13 @@ function placeRoutes({ exchange, entry }: OrderRouteContext): Route[] {
       path: "/orders",
       summary: "Place an order",
       credited: true,
+      idempotencyKey: "client_order_id",
       query: S.PlaceQuery,
       body: S.PlaceOrder,
       response: S.Order,
-      handler({ principal, origin, query, body, now, reply }) {
+      handler({ principal, origin, idempotencyKey, query, body, now, reply }) {
         const { timestamps = false } = query;
-        entry.place(principal, origin, readPlacement(body, timestamps), now, reply);
+        entry.place(principal, origin, readPlacement(body, timestamps, idempotencyKey), now, reply);
         return undefined;
       },
     }),
@@ -49,6 +50,7 @@ function placeRoutes({ exchange, entry }: OrderRouteContext): Route[] {
       path: "/orders/batch",
       summary: "Run up to 50 placements, cancels and amendments in turn, with a result for each",
       credited: true,
+      idempotencyKey: { instead: "give each placement a client_order_id" },
       body: S.Batch,
       response: S.Results,
       handler({ principal, origin, body, now, reply }) {
@@ -139,6 +141,7 @@ function cancelAfterRoute({ exchange, cancelTimers }: OrderRouteContext): Route 
     ...COMMAND,
     method: "POST",
     path: "/orders/cancel-after",
+    idempotencyKey: "harmless",
     summary: "Cancel all of the caller's orders unless the caller renews the timer in time",
     status: 200,
     body: S.CancelAfter,

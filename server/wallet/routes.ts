@@ -6,7 +6,7 @@ import { actorOf, audit, contextOf } from "../accounts/audit.ts";
 import { checkLive } from "../accounts/authenticator.ts";
 import { badRequest, notFound } from "../errors.ts";
 import { prefers } from "../http/content-negotiation.ts";
-import { IDEMPOTENCY_KEY, type Idempotency } from "../http/idempotency.ts";
+import type { Idempotency } from "../http/idempotency.ts";
 import { checkSpan, Listing, ownList } from "../http/paging.ts";
 import { OWN_SESSION, pathId, type Route, route } from "../http/route.ts";
 import { PageQuery, pageOf } from "../http/schemas.ts";
@@ -65,7 +65,7 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
       summary,
       scope: "orders:write",
       minTier: 1,
-      headers: [IDEMPOTENCY_KEY],
+      idempotencyKey: "kept",
       body: S.ChangeSets,
       response: S.SetsChange,
       handler(request) {
@@ -81,7 +81,7 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
             void writer.write([], [line], kept && { ...kept, reference }).catch(() => {});
           entry.sets[name](principal, market_id, quantity, now, answer, begin);
         };
-        const key = request.headers[IDEMPOTENCY_KEY];
+        const { idempotencyKey: key } = request;
         if (key === "") return void change(request.now, request.reply, null);
         return idempotency.run(
           { userId, key, name: `POST /wallet/${name}`, body: details },
@@ -199,13 +199,12 @@ function withdrawalRequestRoute({ withdrawals, idempotency, addressRule }: Walle
     path: "/wallet/withdrawals",
     summary: "Request a withdrawal: its amount is held until an operator pays or rejects it",
     minTier: 2,
-    headers: [IDEMPOTENCY_KEY],
+    idempotencyKey: "kept",
     body: S.NewWithdrawal,
     response: S.OwnWithdrawal,
     status: 201,
     async handler(request) {
-      const principal = request.principal;
-      const { userId } = principal;
+      const { principal } = request;
       const { amount, address } = request.body;
       addressRule.check(address);
       const wish = { amount, address };
@@ -213,19 +212,8 @@ function withdrawalRequestRoute({ withdrawals, idempotency, addressRule }: Walle
         const made = await withdrawals.request(principal, wish, { ...contextOf(request), now }, kept);
         return JSON.stringify(ownWithdrawalView(made));
       };
-      const key = request.headers[IDEMPOTENCY_KEY];
-      if (key === "") return make(request.now, null);
-      return idempotency.run(
-        { userId, key, name: "POST /wallet/withdrawals", body: wish },
-        {
-          async act(kept) {
-            checkLive(principal, kept.at);
-            return make(kept.at, { ...kept, reference: null });
-          },
-          repeat({ subject, createdAt }) {
-            return JSON.stringify(ownWithdrawalView(pendingWithdrawal(userId, subject, wish, createdAt)));
-          },
-        },
+      return idempotency.serve(request, "POST /wallet/withdrawals", wish, make, ({ subject, createdAt }) =>
+        JSON.stringify(ownWithdrawalView(pendingWithdrawal(principal.userId, subject, wish, createdAt))),
       );
     },
   });

@@ -212,6 +212,7 @@ export class Operations {
       now,
       principal,
       address,
+      idempotencyKey: "",
       headers: {},
       origin: isCredited ? creditedTo(own, builder_code, "builder_code") : own,
       params: [value, ""],

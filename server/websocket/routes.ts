@@ -55,6 +55,7 @@ export function createSocketRoutes({ exchange, history, tickets }: SocketRouteCo
     route({
       method: "POST",
       path: "/ws-tickets",
+      idempotencyKey: { instead: "request another ticket, an unused one expires within a minute" },
       unverified: true,
       summary: "A ticket that opens one WebSocket within a minute, so that no URL contains a token",
       access: "user",

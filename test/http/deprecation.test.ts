@@ -48,8 +48,25 @@ const OLD_ROUTES: readonly Route[] = [
   route({ ...old, method: "GET", path: "/old/broken", handler: fail }),
   route({ ...old, method: "GET", path: "/old/plain", enveloped: false, handler: () => '{"now":1}' }),
   route({ ...old, method: "PUT", path: "/old/private", scope: "orders:write", handler: fail }),
-  route({ ...old, method: "POST", path: "/old/sign-in", rateClass: "identifier", body: Body, handler: fail }),
-  route({ ...old, method: "POST", path: "/old/oauth", oauth: true, enveloped: false, body: Body, handler: fail }),
+  route({
+    ...old,
+    method: "POST",
+    path: "/old/sign-in",
+    rateClass: "identifier",
+    idempotencyKey: "harmless",
+    body: Body,
+    handler: fail,
+  }),
+  route({
+    ...old,
+    method: "POST",
+    path: "/old/oauth",
+    oauth: true,
+    enveloped: false,
+    idempotencyKey: "harmless",
+    body: Body,
+    handler: fail,
+  }),
 ];
 
 let socket: us_listen_socket;
