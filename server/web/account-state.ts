@@ -2,8 +2,10 @@
  * The user's balance, positions and open orders, as signals. The private stream updates them at a bounded rate, however
  * busy the user's bots are. Loads everything after a sign-in and whenever events may have been missed.
  */
+
 import { batch, computed, effect, signal } from "@preact/signals";
 import { ApiError } from "./api.ts";
+import { exchangeTime } from "./clock.ts";
 import { reasonText } from "./error-messages.ts";
 import { shares } from "./format.ts";
 import { request, sessionState } from "./session.ts";
@@ -123,7 +125,10 @@ const MAX_NOTIFICATION_AGE_MS = 30_000;
 
 /** Shows a toast for fills and rejections of orders placed on this page. Orders of bots stay silent. */
 function notifyOrder(order: Order): void {
-  if (!order.client_order_id?.startsWith(PAGE_ORDER_PREFIX) || Date.now() - order.updated_at > MAX_NOTIFICATION_AGE_MS)
+  if (
+    !order.client_order_id?.startsWith(PAGE_ORDER_PREFIX) ||
+    exchangeTime() - order.updated_at > MAX_NOTIFICATION_AGE_MS
+  )
     return;
   const side = order.side === 1 ? "Buy" : "Sell";
   const filled = order.trades.reduce((sum, { quantity }) => sum + quantity, 0);

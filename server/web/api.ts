@@ -1,6 +1,7 @@
 /**
  * Sends REST requests. Keeps no state: session.ts owns the token and renews it.
  */
+import { learnDate } from "./clock.ts";
 import { base } from "./router.ts";
 
 export const API = `${base}api/v1`;
@@ -60,13 +61,15 @@ export async function send(method: string, path: string, options: CallOptions = 
   if (options.accept !== undefined) headers["Accept"] = options.accept;
   if (options.idempotencyKey !== undefined) headers["Idempotency-Key"] = options.idempotencyKey;
   try {
-    return await fetch(API + withQuery(path, options.query), {
+    const response = await fetch(API + withQuery(path, options.query), {
       method,
       headers,
       body: options.body === undefined ? null : JSON.stringify(options.body),
       signal: options.signal ?? null,
       keepalive: options.keepalive ?? false,
     });
+    learnDate(response.headers.get("Date"));
+    return response;
   } catch (error) {
     if ((error as Error).name === "AbortError") throw error;
     throw new ApiError(0, 0, "no response", null, null);

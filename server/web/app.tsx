@@ -3,7 +3,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { balance } from "./account-state.ts";
 import { errorMessage } from "./error-messages.ts";
-import { money } from "./format.ts";
+import { money, timeZone } from "./format.ts";
 import { Feed } from "./pages/feed.tsx";
 import { withReturnPath } from "./pages/return-path.ts";
 import type { PagePath } from "./paths.ts";
@@ -248,6 +248,7 @@ function Footer() {
       </span>
       <a href={href("/docs")}>API reference</a>
       <a href={`${href("/")}api/v1/solvency`}>Solvency</a>
+      <span class="faint">Times are in {timeZone()}.</span>
       <span class="faint">Each share of the winning outcome pays 1 USDC.</span>
     </footer>
   );

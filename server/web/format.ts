@@ -15,18 +15,43 @@ export function money(micro: number): string {
 /** With an explicit plus sign, for profit and loss. */
 export const signedMoney = (micro: number): string => (micro > 0 ? `+${money(micro)}` : money(micro));
 
-const GROUPED = /^\d{1,3}(?:[, ]\d{3})+(?=\.|$)/;
+/** "1,234", "1 234", "1'234", "1.234.567": groups of three behind a leading digit 1 to 9, with one separator. */
+const GROUPED = /^[1-9]\d{0,2}(?:([, '’])\d{3}(?:\1\d{3})*|\.\d{3}(?:\.\d{3})+|\.\d{3}(?=,))(?!\d)/;
+const MAX_WHOLE_DIGITS = 10;
 
-/** Turns "1,234.5" and "1 234.5" into "1234.5". Keeps a comma elsewhere, as in "1,5", where it means a decimal point. */
-export const withoutGrouping = (text: string): string =>
-  text.trim().replace(GROUPED, (whole) => whole.replaceAll(/[, ]/g, ""));
+/**
+ * Reads a number as people type it in any country, exactly: the one reader of every number field. A comma is a decimal
+ * comma unless it separates groups of three, as in "1,234"; a lone point is a decimal point.
+ * @param decimals how many it may have @returns units of 10^-decimals; null if the text is no such number, or too large
+ */
+function readNumber(text: string, decimals: number): number | null {
+  const given = text.trim().replaceAll(/\s/g, " ");
+  const whole = GROUPED.exec(given)?.[0] ?? /^\d+/.exec(given)?.[0] ?? "";
+  const rest = given.slice(whole.length);
+  const digits = whole.replaceAll(/\D/g, "");
+  const decimal = /^(?:[.,](\d*))?$/.exec(rest);
+  if (digits === "" || digits.length > MAX_WHOLE_DIGITS || decimal === null) return null;
+  // The separator of groups can't be the decimal one, too.
+  if (rest !== "" && whole.includes(rest.charAt(0))) return null;
+  const [, fraction = ""] = decimal;
+  if (fraction.length > decimals || (decimals === 0 && rest !== "")) return null;
+  const value = Number(digits + fraction.padEnd(decimals, "0"));
+  return Number.isSafeInteger(value) ? value : null;
+}
 
 /** Parses an amount of USDC to micro-USDC; null if the text is no amount. */
-export function parseMoney(text: string): number | null {
-  const match = /^(\d{1,10})(?:\.(\d{0,6}))?$/.exec(withoutGrouping(text));
-  if (match === null) return null;
-  const micro = Number(match[1]) * SHARE_MICRO + Number((match[2] ?? "").padEnd(MICRO_DIGITS, "0"));
-  return Number.isSafeInteger(micro) ? micro : null;
+export const parseMoney = (text: string): number | null => readNumber(text, MICRO_DIGITS);
+
+/** Parses a percentage to BPS; null if the text is none. */
+export const parsePercent = (text: string): number | null => readNumber(text, 2);
+
+/** Parses a whole number; null if the text is none. */
+export const parseCount = (text: string): number | null => readNumber(text, 0);
+
+/** Parses a price in percent to BPS; null unless it is 0.01 to 99.99. */
+export function parsePrice(text: string): number | null {
+  const bps = parsePercent(text);
+  return bps !== null && bps >= 1 && bps <= 9_999 ? bps : null;
 }
 
 /** "42%", "42.5%": a price as a probability. */
@@ -37,14 +62,6 @@ export const fullPercent = (bps: number): string => `${(bps / 100).toFixed(2)}%`
 
 /** "42.5¢": the price of a share in cents. */
 export const cents = (bps: number | null): string => (bps === null ? "–" : `${bps / 100}¢`);
-
-/** Parses a price in percent to BPS; null unless it is 0.01 to 99.99. */
-export function parsePrice(text: string): number | null {
-  const match = /^(\d{1,2})(?:\.(\d{0,2}))?$/.exec(text.trim());
-  if (match === null) return null;
-  const bps = Number(match[1]) * 100 + Number((match[2] ?? "").padEnd(2, "0"));
-  return bps >= 1 && bps <= 9_999 ? bps : null;
-}
 
 export const shares = (count: number): string => count.toLocaleString("en-US");
 
@@ -59,6 +76,14 @@ const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-dig
 export const date = (at: number | null): string => (at === null ? "–" : DATE.format(at));
 export const dateTime = (at: number | null): string => (at === null ? "–" : DATE_TIME.format(at));
 export const clock = (at: number): string => CLOCK.format(at);
+
+/** "Europe/Berlin, UTC+1": the zone of all times that the page shows and reads. */
+export function timeZone(): string {
+  const format = new Intl.DateTimeFormat("en-GB", { timeZoneName: "shortOffset" });
+  const offset = format.formatToParts().find(({ type }) => type === "timeZoneName")?.value ?? "";
+  const zone = format.resolvedOptions().timeZone;
+  return zone === "UTC" ? zone : `${zone}, ${offset.replace("GMT", "UTC")}`;
+}
 
 const MINUTE_MS = 60_000;
 

@@ -4,6 +4,7 @@
  * events; silence marks the stream as stale.
  */
 import { signal } from "@preact/signals";
+import { learnTime } from "./clock.ts";
 import { base } from "./router.ts";
 import { accessToken, onToken, renew } from "./session.ts";
 import type { Heartbeat } from "./types.ts";
@@ -71,7 +72,8 @@ let orderSequence: number | null = null;
 /** A resume from that sequence is in flight. */
 let isResuming = false;
 let lastId = 0;
-let lastMessageAt = 0;
+/** By the clock that goes on while the computer sleeps, and by the one that nobody sets. */
+let lastMessage = { at: 0, monotonic: 0 };
 let backoffMs = FIRST_BACKOFF_MS;
 let reconnectTimer: ReturnType<typeof setTimeout> | null = null;
 
@@ -162,7 +164,7 @@ function connect(): void {
   const { protocol, host } = window.location;
   const opened = new WebSocket(`${protocol === "https:" ? "wss" : "ws"}://${host}${base}api/v1/ws`);
   socket = opened;
-  lastMessageAt = Date.now();
+  lastMessage = { at: Date.now(), monotonic: performance.now() };
   opened.onopen = () => void onOpen(opened);
   opened.onmessage = ({ data }) => {
     if (socket === opened) receive(JSON.parse(data as string) as Message);
@@ -224,7 +226,7 @@ function notifyPrivateGap(): void {
 }
 
 function receive(message: Message): void {
-  lastMessageAt = Date.now();
+  lastMessage = { at: Date.now(), monotonic: performance.now() };
   if (streamState.peek() === "stale") streamState.value = "live";
   const { id, event } = message;
   if (event === undefined) {
@@ -232,8 +234,10 @@ function receive(message: Message): void {
     const onReply = pendingReplies.get(id);
     pendingReplies.delete(id);
     onReply?.(message);
-  } else if (event === "heartbeat") checkHeartbeat(message.data as Heartbeat);
-  else if (event === "system.shutdown") reconnect(0);
+  } else if (event === "heartbeat") {
+    learnTime(message.ts);
+    checkHeartbeat(message.data as Heartbeat);
+  } else if (event === "system.shutdown") reconnect(0);
   else if (privateListeners.has(event) || event === "order.updated") receivePrivate(message as StreamEvent);
   else receiveTopic(message as StreamEvent);
 }
@@ -327,7 +331,8 @@ function reconnect(code: number): void {
 /** Connects, watches for silence, and follows the session. Call once. */
 export function startStream(): void {
   setInterval(() => {
-    if (socket !== null && Date.now() - lastMessageAt > SILENCE_MS) reconnect(0);
+    const silenceMs = Math.max(Date.now() - lastMessage.at, performance.now() - lastMessage.monotonic);
+    if (socket !== null && silenceMs > SILENCE_MS) reconnect(0);
   }, 1_000);
   window.addEventListener("online", () => {
     backoffMs = FIRST_BACKOFF_MS;

@@ -1,23 +1,84 @@
-/** Amounts as users type them: parsed as meant, or rejected. */
-import { expect, test } from "vitest";
+/** Numbers as people of any country type them: read as meant, or rejected. */
+import { describe, expect, test } from "vitest";
 import { MAX_MONEY_MICRO } from "../../engine/limits.ts";
-import { money, parseMoney } from "../../server/web/format.ts";
+import { money, parseCount, parseMoney, parsePercent, parsePrice } from "../../server/web/format.ts";
 
-test.each([
-  ["250", 250_000_000],
-  [" 99.5 ", 99_500_000],
-  ["0.000001", 1],
-  ["1,234,567.89", 1_234_567_890_000],
-  ["1 000", 1_000_000_000],
-  [money(MAX_MONEY_MICRO), MAX_MONEY_MICRO],
-  [money(MAX_MONEY_MICRO).replaceAll(",", ""), MAX_MONEY_MICRO],
-])("%s is an amount", (text, micro) => {
-  expect(parseMoney(text)).toBe(micro);
+describe("amounts", () => {
+  test.each([
+    ["250", 250_000_000],
+    [" 99.5 ", 99_500_000],
+    ["99,50", 99_500_000],
+    ["0.000001", 1],
+    ["0,000001", 1],
+    ["0,001", 1_000],
+    ["0,500", 500_000],
+    ["00,100", 100_000],
+    ["1,234", 1_234_000_000],
+    ["1.234", 1_234_000],
+    ["1234,567", 1_234_567_000],
+    ["12,3456", 12_345_600],
+    ["1,234,567.89", 1_234_567_890_000],
+    ["1.234.567,89", 1_234_567_890_000],
+    ["1.234,5", 1_234_500_000],
+    ["1.234.567", 1_234_567_000_000],
+    ["1 000", 1_000_000_000],
+    ["1 234,567", 1_234_567_000],
+    ["1\u00a0234,567", 1_234_567_000],
+    ["1\u202f234.5", 1_234_500_000],
+    ["1'234.50", 1_234_500_000],
+    ["1’234,50", 1_234_500_000],
+    ["5.", 5_000_000],
+    [money(MAX_MONEY_MICRO), MAX_MONEY_MICRO],
+    [money(MAX_MONEY_MICRO).replaceAll(",", ""), MAX_MONEY_MICRO],
+  ])("%s is an amount", (text, micro) => {
+    expect(parseMoney(text)).toBe(micro);
+  });
+
+  test.each([
+    ...["", " ", ".5", ",5", ",100", "-1", "+1", "1e3", "0x10", "Infinity", "١٢", "1_000", "1/2", "$5", "5 USDC"],
+    // Groups of other lengths, of two kinds, behind a zero, or with their separator as decimal point.
+    ...["1,50.00", "1 00", "1  000", "12 34", "1,234 567", "1 234,567,890", "0,123.4", "0 500", "0.500,1", "1,234,56"],
+    ...["1234,567.8", "1.234.56", "1,2,3", "1..5", "1.,5"],
+    ...["0.0000001", "0,0000001", "9999999999", "9,999,999,999", "12345678901"],
+  ])("“%s” is none", (text) => {
+    expect(parseMoney(text)).toBeNull();
+  });
+
+  test("what the page shows is read as the same amount", () => {
+    for (let micro = 1; micro < MAX_MONEY_MICRO; micro = micro * 7 + 3) expect(parseMoney(money(micro))).toBe(micro);
+  });
 });
 
-test.each(["", ".5", "-1", "1e3", "99,50", "1,50.00", "12,3456", ",100", "0.0000001", "9999999999", "1 00"])(
-  "“%s” is none",
-  (text) => {
-    expect(parseMoney(text)).toBeNull();
-  },
-);
+test.each([
+  ["42,5", 4_250],
+  ["42.5", 4_250],
+  ["0,01", 1],
+  ["99,99", 9_999],
+  ["7", 700],
+  ["0", null],
+  ["100", null],
+  ["42,555", null],
+  ["4,250", null],
+])("“%s” as a price is %s BPS", (text, bps) => {
+  expect(parsePrice(text)).toBe(bps);
+});
+
+test("a percentage may be 0 and 100, and has two decimals", () => {
+  expect([parsePercent("0"), parsePercent("100,00"), parsePercent("3,333.333")]).toEqual([0, 10_000, null]);
+});
+
+test.each([
+  ["500", 500],
+  ["0,500", null],
+  ["00,100", null],
+  ["1,5", null],
+  ["1,234", 1_234],
+  ["1 234", 1_234],
+  ["1.234", null],
+  ["1,000,000", 1_000_000],
+  ["5,", null],
+  ["5.", null],
+  ["0", 0],
+])("“%s” as a number of shares is %s", (text, count) => {
+  expect(parseCount(text)).toBe(count);
+});

@@ -1,6 +1,8 @@
 /** Personal access tokens, with which bots and scripts authenticate. */
+
 import { useState } from "preact/hooks";
 import { API } from "../api.ts";
+import { exchangeTime } from "../clock.ts";
 import { date, dateTime } from "../format.ts";
 import { request } from "../session.ts";
 import type { CreatedPat, Pat } from "../types.ts";
@@ -101,7 +103,7 @@ function TokenList({ pats, onRevoke }: { pats: Pages<Pat>; onRevoke: (pat: Pat) 
 
 function Token({ pat, onRevoke }: { pat: Pat; onRevoke: () => void }) {
   const { name, prefix, scopes, allowed_ips, created_at, last_used_at, expires_at } = pat;
-  const isExpired = expires_at !== null && expires_at <= Date.now();
+  const isExpired = expires_at !== null && expires_at <= exchangeTime();
   return (
     <li>
       <div class="row between">

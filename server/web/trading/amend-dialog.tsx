@@ -5,7 +5,7 @@ import { parsePrice, shares } from "../format.ts";
 import { request } from "../session.ts";
 import type { Market, Order } from "../types.ts";
 import { Dialog } from "../ui/dialog.tsx";
-import { Field } from "../ui/fields.tsx";
+import { COUNT, NumberField, PERCENT } from "../ui/fields.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { toast } from "../ui/toast.tsx";
 import { useAction } from "../ui/use-data.ts";
@@ -65,11 +65,11 @@ export function AmendDialog({
         <p>
           <OrderName order={order} market={market} isSingleMarket={false} />
         </p>
-        <Field label="Price" unit="%" inputMode="decimal" value={price} onInput={setPrice} problem={problems.price} />
-        <Field
+        <NumberField label="Price" unit="%" kind={PERCENT} value={price} onInput={setPrice} problem={problems.price} />
+        <NumberField
           label="Total quantity"
           unit="shares"
-          inputMode="numeric"
+          kind={COUNT}
           value={quantity}
           onInput={setQuantity}
           problem={problems.quantity}

@@ -1,5 +1,7 @@
 /** Price candles of an outcome, extended live by trades. */
+
 import { useEffect } from "preact/hooks";
+import { exchangeTime } from "../clock.ts";
 import { request } from "../session.ts";
 import { subscribe } from "../stream.ts";
 import type { Candles, Trade } from "../types.ts";
@@ -23,7 +25,7 @@ const MAX_CANDLES = 500;
 /** Fetches the candles of an outcome and extends them with each trade. */
 export function useCandles(marketId: number, outcomeId: number, interval: Interval): Fetched<readonly Candle[]> {
   const loaded = useFetch<readonly Candle[]>(async (signal) => {
-    const query = { outcome_id: outcomeId, interval, from: Date.now() - MAX_CANDLES * INTERVAL_MS[interval] };
+    const query = { outcome_id: outcomeId, interval, from: exchangeTime() - MAX_CANDLES * INTERVAL_MS[interval] };
     const { items } = await request<Candles>("GET", `/markets/${marketId}/candles`, { query, signal });
     return items as unknown as Candle[];
   }, `${outcomeId} ${interval}`);

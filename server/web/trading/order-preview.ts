@@ -4,7 +4,7 @@
  */
 import { MAX_PRICE_BPS, MAX_QUANTITY, MICRO_PER_SHARE, MIN_PRICE_BPS } from "../../../engine/limits.ts";
 import { notionalMicro, ownFeeMicro } from "../../../engine/money.ts";
-import { money, parsePrice, percent, shares, withoutGrouping } from "../format.ts";
+import { money, parseCount, parsePrice, percent, shares } from "../format.ts";
 import type { Order, Outcome, PlaceOrder, Position } from "../types.ts";
 import { type DepthLevel, type Estimate, estimate } from "./depth.ts";
 
@@ -90,9 +90,8 @@ const FAR_BPS = 1_000;
 
 /** Parses a quantity; null if it is invalid. */
 export function parseQuantity(text: string): number | null {
-  const digits = withoutGrouping(text);
-  const quantity = /^\d{1,10}$/.test(digits) ? Number(digits) : 0;
-  return quantity >= 1 && quantity <= MAX_QUANTITY ? quantity : null;
+  const quantity = parseCount(text);
+  return quantity !== null && quantity >= 1 && quantity <= MAX_QUANTITY ? quantity : null;
 }
 
 /** The worst price that the order accepts; null until one is entered. */

@@ -1,5 +1,7 @@
 /** An outcome's price chart, live, with a text summary and a table for screen readers. */
+
 import { useState } from "preact/hooks";
+import { exchangeTime } from "../clock.ts";
 import { date, percent, shares } from "../format.ts";
 import { required } from "../required.ts";
 import type { Market, Outcome } from "../types.ts";
@@ -16,7 +18,7 @@ const MIN_CANDLES = 24;
 
 /** The longest interval that yields enough candles for the market's age. */
 function defaultInterval({ created_at, opens_at }: Market): Interval {
-  const age = Date.now() - (opens_at ?? created_at);
+  const age = exchangeTime() - (opens_at ?? created_at);
   return (["1d", "1h", "5m"] as const).find((interval) => age > MIN_CANDLES * INTERVAL_MS[interval]) ?? "1m";
 }
 

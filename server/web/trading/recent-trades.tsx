@@ -1,5 +1,7 @@
 /** The latest trades in a market, live. */
+
 import { useEffect, useRef, useState } from "preact/hooks";
+import { exchangeTime } from "../clock.ts";
 import { clock, date, fullPercent, shares } from "../format.ts";
 import { request } from "../session.ts";
 import { subscribe } from "../stream.ts";
@@ -70,4 +72,4 @@ export function RecentTrades({ market }: { market: Market }) {
   );
 }
 
-const timeOf = (at: number): string => (Date.now() - at < DAY_MS ? clock(at) : date(at));
+const timeOf = (at: number): string => (exchangeTime() - at < DAY_MS ? clock(at) : date(at));

@@ -2,7 +2,7 @@
 import { money, percent, shares } from "../format.ts";
 import { sessionState } from "../session.ts";
 import type { Outcome } from "../types.ts";
-import { Field, SegmentedControl, Select } from "../ui/fields.tsx";
+import { COUNT, Field, NumberField, PERCENT, SegmentedControl, Select } from "../ui/fields.tsx";
 import { priceInput } from "./order-name.tsx";
 import {
   availableShares,
@@ -63,20 +63,18 @@ export function TicketFields(props: FieldsProps) {
         ]}
         onChange={(kind) => change({ kind })}
       />
-      <Field
+      <NumberField
         label={draft.kind === "market" ? "Worst price (optional)" : "Price"}
         unit="%"
-        inputMode="decimal"
-        autoComplete="off"
+        kind={PERCENT}
         value={draft.price}
         onInput={(price) => change({ price })}
         problem={problem("price")}
         hint={<PriceHint draft={draft} best={context.depth?.[0]?.price ?? null} change={change} preview={preview} />}
       />
-      <Field
+      <NumberField
         label="Shares"
-        inputMode="numeric"
-        autoComplete="off"
+        kind={COUNT}
         value={draft.quantity}
         onInput={(quantity) => change({ quantity })}
         problem={problem("quantity")}

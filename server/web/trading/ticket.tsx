@@ -1,7 +1,9 @@
 /** The order ticket: its fields, the preview of the order, its submission and the result. The page owns the draft. */
+
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { TRADING_FEE_BPS } from "../../../engine/limits.ts";
 import { balance, onOrderUpdate, openOrders, positions } from "../account-state.ts";
+import { exchangeTime } from "../clock.ts";
 import { errorMessage } from "../error-messages.ts";
 import { streamState } from "../stream.ts";
 import type { Limits, Market, Order, Outcome, PlaceOrder } from "../types.ts";
@@ -104,7 +106,7 @@ function contextOf(
     feeBps: limits?.fees.trading_fee ?? TRADING_FEE_BPS,
     activity: limits?.daily_activity ?? null,
     closesAt: market.closes_at,
-    now: Date.now(),
+    now: exchangeTime(),
   };
 }
 

@@ -1,11 +1,14 @@
 /** Labelled form controls: text field, text area, select, checkbox, segmented control. The parent owns their values. */
 import { useId } from "preact/hooks";
+import { money, parseCount, parseMoney, parsePercent, percent, shares } from "../format.ts";
 import type { Children } from "./use-data.ts";
 
 interface InputProps {
   label: string;
   /** Shown below the field unless there is a problem. */
   hint?: Children;
+  /** How the page understood the value, shown first below the field. */
+  understood?: string | null;
   /** Validation message; null if the value is valid. */
   problem?: string | null;
   /** Shown after the value, such as USDC. */
@@ -26,7 +29,7 @@ interface InputProps {
 const INCOMPLETE = "incomplete";
 
 /** A labelled single-line text field. */
-export function Field({ label, hint, problem = null, unit, value, onInput, ...rest }: InputProps) {
+export function Field({ label, hint, understood = null, problem = null, unit, value, onInput, ...rest }: InputProps) {
   const id = useId();
   const reportInput = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void => {
     const text = currentTarget.validity.badInput ? INCOMPLETE : currentTarget.value;
@@ -48,10 +51,31 @@ export function Field({ label, hint, problem = null, unit, value, onInput, ...re
         {unit !== undefined && <span class="unit">{unit}</span>}
       </div>
       <div id={`${id}-hint`} class={problem === null ? "hint" : "hint bad"}>
+        {understood !== null && <b class="number">= {understood}. </b>}
         {problem ?? hint}
       </div>
     </div>
   );
+}
+
+/** What a number field means by its text: how to read it, and how to show what was read. */
+export interface NumberKind {
+  readonly inputMode: "decimal" | "numeric";
+  readonly parse: (text: string) => number | null;
+  readonly show: (value: number) => string;
+}
+export const AMOUNT: NumberKind = { inputMode: "decimal", parse: parseMoney, show: (micro) => `${money(micro)} USDC` };
+export const PERCENT: NumberKind = { inputMode: "decimal", parse: parsePercent, show: percent };
+export const COUNT: NumberKind = { inputMode: "numeric", parse: parseCount, show: shares };
+
+/** Digits with at most a decimal point: everybody reads them alike. */
+const PLAIN = /^\s*\d*\.?\d*\s*$/;
+
+/** A labelled field for a number. Shows the number that it understood where people of other countries could read another. */
+export function NumberField({ kind, ...rest }: Omit<InputProps, "inputMode" | "type"> & { kind: NumberKind }) {
+  const number = PLAIN.test(rest.value) ? null : kind.parse(rest.value);
+  const understood = number === null ? null : kind.show(number);
+  return <Field {...rest} inputMode={kind.inputMode} autoComplete="off" understood={understood} />;
 }
 
 /** A labelled multi-line text field. */

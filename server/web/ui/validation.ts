@@ -1,6 +1,8 @@
 /** Client-side validation. Each `...Problem` function returns a message for the user, or null if the text is valid. */
+
 import { MAX_NOTE_LENGTH } from "../../http/limits.ts";
 import { MAX_CATEGORY_LENGTH, MAX_DESCRIPTION_LENGTH } from "../../markets/limits.ts";
+import { exchangeTime } from "../clock.ts";
 import { parseLocalTime } from "../format.ts";
 
 const CONTROL = /\p{Cc}/u;
@@ -37,7 +39,7 @@ export const timeProblem = (text: string): string | null =>
 /** As `timeProblem`, and the time must be in the future. */
 export function futureProblem(text: string): string | null {
   const at = parseLocalTime(text);
-  return at !== null && at <= Date.now() ? "Must be in the future." : timeProblem(text);
+  return at !== null && at <= exchangeTime() ? "Must be in the future." : timeProblem(text);
 }
 
 /** The trimmed text; null if it is blank. */

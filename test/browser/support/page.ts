@@ -23,6 +23,10 @@ interface PageOptions {
   readonly baseURL?: string;
   /** Phone-sized screen with touch. */
   readonly phone?: boolean;
+  /** How far the computer's clock is ahead, ms. */
+  readonly shiftMs?: number;
+  /** The computer's time zone. */
+  readonly timezoneId?: string;
   /**
    * Errors that the test expects, such as the line that Chromium logs for a 401 response. The test fails if one doesn't
    * occur.
@@ -51,14 +55,16 @@ export function useBrowser(): OpenPage {
 
 async function open(
   browser: Browser,
-  { baseURL, phone = false, expected = [], possible = [] }: PageOptions = {},
+  { baseURL, phone = false, shiftMs = 0, timezoneId, expected = [], possible = [] }: PageOptions = {},
 ): Promise<Page> {
   const viewport = phone ? PHONE : DESKTOP;
   const context = await browser.newContext({
     ...(baseURL === undefined ? {} : { baseURL }),
+    ...(timezoneId === undefined ? {} : { timezoneId }),
     ...{ viewport, isMobile: phone, hasTouch: phone, reducedMotion: "reduce" },
   });
   const errors = await watch(context);
+  if (shiftMs !== 0) await context.addInitScript(shiftClock, shiftMs);
   const page = await context.newPage();
   onTestFinished(async () => {
     // A round trip flushes earlier events. A crashed page doesn't respond.
@@ -70,6 +76,18 @@ async function open(
     expect(missing, "expected errors").toEqual([]);
   });
   return page;
+}
+
+/** Runs in the page before its scripts: sets its clock. */
+function shiftClock(shiftMs: number): void {
+  const now = Date.now;
+  class Shifted extends Date {
+    constructor(...given: [] | [number]) {
+      super(...(given.length === 0 ? ([now() + shiftMs] as const) : given));
+    }
+    static override now = (): number => now() + shiftMs;
+  }
+  globalThis.Date = Shifted as DateConstructor;
 }
 
 /**

@@ -1,5 +1,7 @@
 /** The user's daily limit, fees and API rate limits. */
+
 import { useState } from "preact/hooks";
+import { exchangeTime } from "../../clock.ts";
 import { money, percent } from "../../format.ts";
 import { request, signedInUser } from "../../session.ts";
 import type { Limits } from "../../types.ts";
@@ -45,7 +47,7 @@ export function LimitsPanel() {
 /** @param used today, micro-USDC @param limit micro-USDC */
 function Activity({ used, limit }: { used: number; limit: number }) {
   if (limit === 0) return <p>Tier 0 can't trade.</p>;
-  const tomorrow = new Date();
+  const tomorrow = new Date(exchangeTime());
   tomorrow.setUTCHours(24, 0, 0, 0);
   const time = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" }).format(tomorrow);
   return (

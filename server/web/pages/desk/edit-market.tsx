@@ -1,5 +1,7 @@
 /** Edits a market's description, category and closing time. */
+
 import { useState } from "preact/hooks";
+import { exchangeTime } from "../../clock.ts";
 import { parseLocalTime, toLocalTime } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { Market, MarketChanges, MarketRecord } from "../../types.ts";
@@ -27,7 +29,7 @@ export function EditDialog({ market: current, onClose, onDone }: DialogProps) {
     category: categoryProblem(category),
     closesAt: timeProblem(closesAt),
   };
-  const isPast = changes.closes_at != null && changes.closes_at <= Date.now();
+  const isPast = changes.closes_at != null && changes.closes_at <= exchangeTime();
   return (
     <DecisionDialog
       title="Edit market"

@@ -4,7 +4,7 @@ import { SEED_REFERENCE } from "../../../../engine/limits.ts";
 import { MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH } from "../../../wallet/limits.ts";
 import { money, parseMoney } from "../../format.ts";
 import { required } from "../../required.ts";
-import { Field } from "../../ui/fields.tsx";
+import { AMOUNT, Field, NumberField } from "../../ui/fields.tsx";
 import type { Children } from "../../ui/use-data.ts";
 import { useForm } from "../../ui/use-form.ts";
 
@@ -55,7 +55,7 @@ export function PaymentForm({
   return (
     <form ref={form} noValidate onSubmit={submit(ask)}>
       {children}
-      <Field label="Amount" unit="USDC" inputMode="decimal" value={amount} onInput={setAmount} problem={shown.amount} />
+      <NumberField label="Amount" unit="USDC" kind={AMOUNT} value={amount} onInput={setAmount} problem={shown.amount} />
       <Field label="Reference" value={reference} onInput={setReference} problem={shown.reference} hint={hint} />
       <div class="row">
         <button type="submit" class="primary">

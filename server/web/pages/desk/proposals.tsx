@@ -1,5 +1,7 @@
 /** Market proposals by users: review, approve, reject. The note is emailed to the proposer. */
+
 import { useState } from "preact/hooks";
+import { exchangeTime } from "../../clock.ts";
 import { dateTime } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import { request } from "../../session.ts";
@@ -113,7 +115,7 @@ function ProposalDialog({
   onClose: () => void;
   onDone: () => void;
 }) {
-  const isLate = market.closes_at !== null && market.closes_at <= Date.now();
+  const isLate = market.closes_at !== null && market.closes_at <= exchangeTime();
   return (
     <DecisionDialog
       title={isApproval ? "Approve proposal" : "Reject proposal"}

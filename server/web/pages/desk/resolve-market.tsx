@@ -2,11 +2,11 @@
 import { useState } from "preact/hooks";
 import { FULL_PRICE_BPS, MICRO_PER_BPS } from "../../../../engine/limits.ts";
 import { equalPart } from "../../../../engine/money.ts";
-import { money, percent, SHARE_MICRO, shares } from "../../format.ts";
+import { money, parsePercent, percent, SHARE_MICRO, shares } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { Approval, MarketRecord, MarketSettlement } from "../../types.ts";
 import { Dialog } from "../../ui/dialog.tsx";
-import { Checkbox, Field, SegmentedControl } from "../../ui/fields.tsx";
+import { Checkbox, NumberField, PERCENT, SegmentedControl } from "../../ui/fields.tsx";
 import { Notice } from "../../ui/notices.tsx";
 import { DecisionDialog } from "./decision-dialog.tsx";
 
@@ -70,11 +70,11 @@ function PayoutsDialog({ market, onClose, onChosen }: Props & { onChosen: (payou
           <WinnerChoice outcomes={market.outcomes} winner={winner} onChange={setWinner} />
         ) : (
           market.outcomes.map(({ id, name }, i) => (
-            <Field
+            <NumberField
               key={id}
               label={name}
               unit="%"
-              inputMode="decimal"
+              kind={PERCENT}
               value={texts[i] ?? ""}
               onInput={(text) => setTexts(texts.map((each, at) => (at === i ? text : each)))}
               problem={isChecked && parts[i] === null ? "Must be 0 to 100, with at most two decimals." : null}
@@ -128,10 +128,8 @@ function WinnerChoice({ outcomes, winner, onChange }: WinnerProps) {
 /** Parses a payout in percent to BPS. Empty text is 0; null if invalid. */
 function readShare(text: string): number | null {
   if (text.trim() === "") return 0;
-  const match = /^(\d{1,3})(?:\.(\d{0,2}))?$/.exec(text.trim());
-  if (match === null) return null;
-  const bps = Number(match[1]) * 100 + Number((match[2] ?? "").padEnd(2, "0"));
-  return bps <= FULL_PRICE_BPS ? bps : null;
+  const bps = parsePercent(text);
+  return bps !== null && bps <= FULL_PRICE_BPS ? bps : null;
 }
 
 /** Payout of a share, micro-USDC. */

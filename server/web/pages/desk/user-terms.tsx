@@ -10,10 +10,10 @@ import {
   TRADING_FEE_BPS,
 } from "../../../../engine/limits.ts";
 import { MAX_OWN_LIVE_ORDERS, MAX_OWN_REBATE_BPS, MAX_RATE_LIMIT_FACTOR } from "../../../accounts/limits.ts";
-import { money, parseMoney, percent } from "../../format.ts";
+import { money, percent } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { OperatorUser, TermsChange } from "../../types.ts";
-import { Field } from "../../ui/fields.tsx";
+import { AMOUNT, COUNT, NumberField, type NumberKind } from "../../ui/fields.tsx";
 import { Notice } from "../../ui/notices.tsx";
 import { DecisionDialog } from "./decision-dialog.tsx";
 import type { DialogProps } from "./user-dialogs.tsx";
@@ -29,14 +29,12 @@ interface Term {
   /** The default, as text. */
   readonly defaultText: (user: OperatorUser) => string;
   readonly show: (value: number | null) => string;
-  /** Formats the field's text, and parses it: null if invalid. */
+  readonly kind: NumberKind;
+  /** Formats the field's text. */
   readonly format: (value: number) => string;
-  readonly parse: (text: string) => number | null;
 }
 
 const defaultLimit = (tier: number): string => `${money(DAILY_ACTIVITY_LIMIT_MICRO[tier] ?? 0)} USDC a day`;
-
-const parseInteger = (text: string): number | null => (/^\d{1,9}$/.test(text.trim()) ? Number(text.trim()) : null);
 
 const ofNotional = (bps: number | null): string => `${percent(bps)} of the notional`;
 
@@ -49,7 +47,7 @@ const rateTerm = (name: keyof Terms, title: string, defaultBps: number, max: num
   defaultText: () => ofNotional(defaultBps),
   show: ofNotional,
   format: String,
-  parse: parseInteger,
+  kind: COUNT,
 });
 
 export const TERMS: readonly Term[] = [
@@ -62,7 +60,7 @@ export const TERMS: readonly Term[] = [
     defaultText: ({ kyc_tier }) => defaultLimit(kyc_tier),
     show: (value) => `${money(value ?? 0)} USDC a day`,
     format: (value) => money(value).replaceAll(",", ""),
-    parse: parseMoney,
+    kind: AMOUNT,
   },
   rateTerm("trading_fee", "Trading fee of sellers", TRADING_FEE_BPS, MAX_OWN_RATE_BPS),
   rateTerm("maker_rebate", "Maker rebate", MAKER_REBATE_BPS, MAX_OWN_REBATE_BPS),
@@ -76,7 +74,7 @@ export const TERMS: readonly Term[] = [
     defaultText: () => "the exchange's merge fee",
     show: (value) => `${percent(value)} of each set`,
     format: String,
-    parse: parseInteger,
+    kind: COUNT,
   },
   {
     name: "rate_limit_factor",
@@ -87,7 +85,7 @@ export const TERMS: readonly Term[] = [
     defaultText: () => "1 ×",
     show: (value) => `${value} ×`,
     format: String,
-    parse: parseInteger,
+    kind: COUNT,
   },
   {
     name: "max_live_orders",
@@ -98,14 +96,14 @@ export const TERMS: readonly Term[] = [
     defaultText: () => "by KYC tier",
     show: String,
     format: String,
-    parse: parseInteger,
+    kind: COUNT,
   },
 ];
 
 /** @param text empty: the default applies */
-function termProblem({ parse, min, max, unit, format }: Term, text: string): string | null {
+function termProblem({ kind, min, max, unit, format }: Term, text: string): string | null {
   if (text.trim() === "") return null;
-  const value = parse(text);
+  const value = kind.parse(text);
   return value === null || value < min || value > max ? `Must be ${format(min)} to ${format(max)} ${unit}.` : null;
 }
 
@@ -119,8 +117,8 @@ export function TermsDialog({ user, onClose, onDone }: DialogProps) {
   });
   const [isChecked, setChecked] = useState(false);
   const changes: TermsChange = {};
-  for (const { name, parse } of TERMS) {
-    const value = texts[name].trim() === "" ? null : parse(texts[name]);
+  for (const { name, kind } of TERMS) {
+    const value = texts[name].trim() === "" ? null : kind.parse(texts[name]);
     if (value !== user.terms[name]) changes[name] = value;
   }
   return (
@@ -147,11 +145,11 @@ export function TermsDialog({ user, onClose, onDone }: DialogProps) {
       </p>
       <p>Changes apply from the next order on. Leave a field empty for the default.</p>
       {TERMS.map((term) => (
-        <Field
+        <NumberField
           key={term.name}
           label={term.title}
           unit={term.unit}
-          inputMode="decimal"
+          kind={term.kind}
           value={texts[term.name]}
           onInput={(text) => setTexts({ ...texts, [term.name]: text })}
           problem={isChecked ? termProblem(term, texts[term.name]) : null}

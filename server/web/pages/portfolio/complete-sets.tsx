@@ -9,7 +9,7 @@ import { useMarkets } from "../../market-cache.ts";
 import { request } from "../../session.ts";
 import { availableShares, parseQuantity } from "../../trading/order-preview.ts";
 import type { Limits, Market, Position } from "../../types.ts";
-import { Field, SegmentedControl, Select } from "../../ui/fields.tsx";
+import { COUNT, NumberField, SegmentedControl, Select } from "../../ui/fields.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { useAction, useFetch, usePages } from "../../ui/use-data.ts";
@@ -139,10 +139,9 @@ function QuantityField({
   max: number | null;
 }) {
   return (
-    <Field
+    <NumberField
       label="Number of sets"
-      inputMode="numeric"
-      autoComplete="off"
+      kind={COUNT}
       value={value}
       onInput={onInput}
       problem={problem}

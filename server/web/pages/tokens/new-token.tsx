@@ -1,5 +1,7 @@
 /** Creates a personal access token. */
+
 import { useState } from "preact/hooks";
+import { exchangeTime } from "../../clock.ts";
 import { fieldErrorMessage } from "../../error-messages.ts";
 import { SCOPES } from "../../scopes.ts";
 import { request } from "../../session.ts";
@@ -39,14 +41,14 @@ function addressProblem(text: string): string | null {
 /** ms since the epoch; null: the token doesn't expire. */
 function expiryOf(lifetime: Lifetime, own: string): number | null {
   if (lifetime === "never") return null;
-  return lifetime === "own" ? new Date(own).getTime() : Date.now() + Number(lifetime) * DAY_MS;
+  return lifetime === "own" ? new Date(own).getTime() : exchangeTime() + Number(lifetime) * DAY_MS;
 }
 
 function expiryProblem(lifetime: Lifetime, own: string): string | null {
   if (lifetime !== "own") return null;
   const at = new Date(own).getTime();
   if (Number.isNaN(at)) return "Enter a date and time.";
-  return at > Date.now() ? null : "Must be in the future.";
+  return at > exchangeTime() ? null : "Must be in the future.";
 }
 
 interface ScopeProps {

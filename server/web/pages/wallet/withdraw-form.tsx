@@ -8,7 +8,7 @@ import { money, parseMoney } from "../../format.ts";
 import { useIdempotencyKey } from "../../idempotency-key.ts";
 import { request } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
-import { Field } from "../../ui/fields.tsx";
+import { AMOUNT, Field, NumberField } from "../../ui/fields.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-data.ts";
@@ -69,11 +69,10 @@ export function WithdrawForm({ onDone }: { onDone: () => void }) {
   return (
     <>
       <form noValidate onSubmit={submit}>
-        <Field
+        <NumberField
           label="Amount"
           unit="USDC"
-          inputMode="decimal"
-          autoComplete="off"
+          kind={AMOUNT}
           value={amountText}
           onInput={setAmount}
           problem={problems.amount}

@@ -1,0 +1,97 @@
+/**
+ * The page on other people's computers: clocks that are wrong by seconds and days, other time zones, keyboards whose
+ * numbers have a decimal comma.
+ */
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectEndsWell } from "../support/checks.ts";
+import type { Client } from "../support/client.ts";
+import { PASSWORD } from "../support/identity.ts";
+import { ADDRESS } from "../support/money.ts";
+
+import { SELL, terms } from "../support/terms.ts";
+import { type TestMarket, World } from "../support/world.ts";
+import { NO_BROWSER, type OpenPage, useBrowser } from "./support/page.ts";
+import { expectLoaded, fillInTicket, orderSummaryOf, PATIENTLY, signInTo, ticketOf } from "./support/user-actions.ts";
+
+const DAY_MS = 86_400_000;
+
+describe.skipIf(NO_BROWSER)("on another computer", () => {
+  const openPage = useBrowser();
+  let world: World;
+  let maker: Client;
+  let market: TestMarket;
+
+  beforeAll(async () => {
+    world = await World.start({ users: 1, named: { trader: { password: PASSWORD } } });
+    [maker, market] = [world.user(), world.market()];
+    await world.split(maker, market, 5_000);
+    for (const price of [5_000, 5_300]) await maker.place(terms(market, 0, SELL, price, 2_500));
+  });
+  afterAll(() => expectEndsWell(world));
+
+  async function openSignedIn(path: string, options: Parameters<OpenPage>[0] = {}): Promise<Page> {
+    const page = await openPage({ baseURL: world.server.root, ...options });
+    await signInTo(page, path, "trader@example.com");
+    await expectLoaded(page);
+    return page;
+  }
+
+  test.each([
+    ["40 s fast", 40_000],
+    ["40 s slow", -40_000],
+    ["a day fast", DAY_MS],
+    ["a day slow", -DAY_MS],
+    ["ten years slow", -3_650 * DAY_MS],
+  ])("with a clock that is %s, the chart loads, and a fill is announced", async (_, shiftMs) => {
+    const page = await openSignedIn(`/markets/${market.slug}`, { shiftMs });
+    expect(Math.abs((await page.evaluate<number>("Date.now()")) - Date.now() - shiftMs)).toBeLessThan(10_000);
+    for (const interval of ["5 min", "1 h", "1 min"]) {
+      await page.getByText(interval, { exact: true }).first().click();
+      await expectLoaded(page);
+      expect(await page.locator("main .notice.bad").allTextContents()).toEqual([]);
+    }
+    await fillInTicket(page, { side: "Buy", outcome: "Outcome 0", price: "50", shares: "3" });
+    await ticketOf(page).getByRole("button", { name: /^Buy/ }).last().click();
+    await expect.poll(() => page.locator(".toasts").textContent(), PATIENTLY).toMatch(/3 of 3 shares filled/);
+    // A trade of this minute shows a time of day, not a date.
+    await expect.poll(() => page.getByRole("main").textContent(), PATIENTLY).toMatch(/\d\d:\d\d:\d\d/);
+  });
+
+  test.each([
+    ["Australia/Brisbane", "Times are in Australia/Brisbane, UTC+10."],
+    ["UTC", "Times are in UTC."],
+  ])("in the zone %s the page names it", async (timezoneId, text) => {
+    const page = await openPage({ baseURL: world.server.root, timezoneId });
+    await page.goto("/");
+    await page.getByText(text).waitFor();
+  });
+
+  test("numbers with a comma mean what their writers mean, and the page shows what it understood", async () => {
+    const page = await openSignedIn(`/markets/${market.slug}`);
+    const ticket = ticketOf(page);
+    await fillInTicket(page, { side: "Buy", outcome: "Outcome 0", price: "42,5", shares: "1,234" });
+    await expect.poll(() => ticket.textContent()).toMatch(/= 42\.5%\..*= 1,234\./s);
+    expect(JSON.stringify(await orderSummaryOf(page))).toMatch(/1,234/);
+    for (const shares of ["0,500", "00,100", "1,5", "1 234,567"]) {
+      await ticket.getByLabel("Shares").fill(shares);
+      await expect.poll(() => ticket.textContent()).toMatch(/whole number/);
+    }
+    await ticket.getByLabel("Shares").fill("1 234");
+    await expect.poll(() => ticket.textContent()).toMatch(/= 1,234\./);
+  });
+
+  test("an amount with a decimal comma is withdrawn exactly", async () => {
+    const page = await openSignedIn("/wallet?show=withdrawals");
+    const form = page.getByRole("region", { name: "Withdraw", exact: true });
+    await form.getByLabel("Amount").fill("0,001");
+    await form.getByText("= 0.001 USDC.").waitFor();
+    await form.getByLabel("Address").fill(ADDRESS);
+    await form.getByRole("button", { name: "Withdraw", exact: true }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("0.001 USDC").waitFor();
+    await dialog.getByRole("button", { name: "Withdraw" }).click();
+    await expect.poll(() => page.locator(".toasts").textContent(), PATIENTLY).toMatch(/Withdrawal of 0\.001 USDC/);
+    expect((await world.client("trader").balance()).held).toBe(1_000);
+  });
+});
