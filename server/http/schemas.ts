@@ -2,11 +2,6 @@
  * Shapes that every room's schemas share: ids, times, money, pages, the envelope. The server validates with the schemas,
  * the tests check responses against them, and the API documents are generated from them. Imports no other room.
  */
-
-/**
- * Shapes that every room's schemas share: ids, times, money, pages, the envelope. The server validates with the schemas,
- * the tests check responses against them, and the API documents are generated from them. Imports no other room.
- */
 import Type, { type TProperties, type TSchema, type TSchemaOptions } from "typebox";
 import { DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT } from "./limits.ts";
 
@@ -65,9 +60,10 @@ export const span = {
 
 export const Nothing = Type.Null();
 
+export const NextCursor = Type.String({ description: "of the next page; null on the last page" });
+
 /** One page of `item`, newest first. */
 export function pageOf<T extends TSchema>(item: T) {
-  const NextCursor = Type.String({ description: "of the next page; null on the last page" });
   return closed({ items: Type.Array(item), next_cursor: nullable(NextCursor) });
 }
 

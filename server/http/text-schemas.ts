@@ -19,6 +19,7 @@ export const text = (maxLength: number) => textOf("[^\\p{Cc}\\p{Cs}]|[\\n\\r\\t]
 /** May be missing or null. */
 export const optional = <T extends Parameters<typeof nullable>[0]>(schema: T) => Type.Optional(nullable(schema));
 
+export const Note = text(MAX_NOTE_LENGTH);
 /** The note that an operator leaves with a decision; the user concerned can read it. */
-export const note = optional(text(MAX_NOTE_LENGTH));
+export const note = optional(Note);
 export const NoteOnly = closed({ note });

@@ -131,7 +131,7 @@ export const ImpliedAsk = about(
   "basis points: the best price for a buyer, mint included; never above best_ask",
 );
 
-const OutcomeSchema = closed({
+export const OutcomeSchema = closed({
   id: Id,
   name: Type.String(),
   index: Type.Integer({ minimum: 0, description: "position among the market's outcomes, from 0" }),
@@ -146,6 +146,16 @@ const OutcomeSchema = closed({
 const Volume = Type.Integer({ minimum: 0, description: "shares" });
 
 const DayVolume = Type.Integer({ minimum: 0, description: "shares in the last 24 hours, to the hour" });
+
+export const MarketResolution = closed({
+  payouts: Type.Array(Type.Integer({ minimum: 0, maximum: 10_000 }), {
+    description:
+      "what a share of each outcome pays, in basis points of 1 USDC, in the order of the outcomes; they add up to 10000",
+  }),
+  outcome_id: about(nullable(Id), "the outcome that pays in full; null if the payout is shared"),
+  note: nullable(Type.String()),
+  resolved_at: Time,
+});
 
 const market = {
   id: Id,
@@ -164,17 +174,7 @@ const market = {
     nullable(Time),
     "ms since the Unix epoch: when trading ends; null: when an operator closes the market",
   ),
-  resolution: nullable(
-    closed({
-      payouts: Type.Array(Type.Integer({ minimum: 0, maximum: 10_000 }), {
-        description:
-          "what a share of each outcome pays, in basis points of 1 USDC, in the order of the outcomes; they add up to 10000",
-      }),
-      outcome_id: about(nullable(Id), "the outcome that pays in full; null if the payout is shared"),
-      note: nullable(Type.String()),
-      resolved_at: Time,
-    }),
-  ),
+  resolution: nullable(MarketResolution),
   volume: Volume,
   volume_24h: DayVolume,
   open_interest: shares("complete sets outstanding"),

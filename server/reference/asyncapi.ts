@@ -17,7 +17,14 @@ import {
   RouteOperation,
   SOCKET_EVENTS,
 } from "../websocket/schemas.ts";
-import { definitionsFor, documented, type Json, type JsonObject, withOperation } from "./components.ts";
+import {
+  definitionsFor,
+  type Json,
+  type JsonObject,
+  requestSchema,
+  responseSchema,
+  withOperation,
+} from "./components.ts";
 import { CONVENTIONS, ERROR_TABLE, LICENSE } from "./convention-text.ts";
 import { EVENT_EXAMPLES, OPERATION_EXAMPLES } from "./socket-examples.ts";
 
@@ -60,7 +67,7 @@ export function* asyncApi(
   }
   for (const [event, { summary, channel, data }] of Object.entries(SOCKET_EVENTS)) {
     const key = keyOf(event);
-    const payload = documented(frameOf(event, data));
+    const payload = responseSchema(frameOf(event, data));
     const { [event]: example } = EVENT_EXAMPLES;
     messages[key] = {
       name: event,
@@ -183,7 +190,7 @@ function dataOf(route: Route, param: string | null): TSchema {
 
 function request({ op, summary, request }: Operation): JsonObject {
   const examples = (OPERATION_EXAMPLES[op] ?? []).map(({ request }) => ({ payload: request as Json }));
-  return { name: op, title: op, summary, payload: documented(request), examples };
+  return { name: op, title: op, summary, payload: requestSchema(request), examples };
 }
 
 function answer({ op, answer }: Operation): JsonObject {
@@ -191,7 +198,7 @@ function answer({ op, answer }: Operation): JsonObject {
   return {
     name: `${op} answer`,
     title: `Response to ${op}`,
-    payload: documented(acknowledgementOf(answer)),
+    payload: responseSchema(acknowledgementOf(answer)),
     examples,
   };
 }

@@ -7,6 +7,7 @@ import Type, { type TSchema } from "typebox";
 import * as accounts from "../accounts/schemas.ts";
 import { TermsChange } from "../accounts/terms.ts";
 import * as http from "../http/schemas.ts";
+import * as texts from "../http/text-schemas.ts";
 import * as markets from "../markets/schemas.ts";
 import * as oauth from "../oauth/schemas.ts";
 import * as operators from "../operators/schemas.ts";
@@ -32,24 +33,59 @@ const BATCH_OPERATIONS = {
   AmendOperation: withOperation(amend, "amend"),
 };
 
-const NAMED: Readonly<Record<string, TSchema>> = {
-  Account: accounts.Account,
+/** Values that requests and responses have. */
+const VALUES: Readonly<Record<string, TSchema>> = {
+  Id: http.Id,
+  NextCursor: http.NextCursor,
+  Note: texts.Note,
+  Price: markets.Price,
+  Sequence: http.Sequence,
+  Time: http.Time,
+};
+/** What clients send: an unknown field is refused. */
+const REQUESTS: Readonly<Record<string, TSchema>> = {
   AmendOrder: trading.AmendOrder,
-  Approval: accounts.Approval,
-  AuditLine: operators.AuditLine,
   AuthorizeDecision: oauth.AuthorizeDecision,
-  Balance: wallet.Balance,
   Batch: trading.Batch,
   BatchOperation: trading.BatchOperation,
+  CancelOrder: trading.CancelOrder,
+  ChangeSets: wallet.ChangeSets,
+  Credentials: accounts.Credentials,
+  EmailOnly: accounts.EmailOnly,
+  HousePayment: wallet.HousePayment,
+  IdentityDocument: accounts.IdentityDocument,
+  MarketChanges: markets.MarketChanges,
+  NewDeposit: wallet.NewDeposit,
+  NewEvent: markets.NewEvent,
+  NewMarket: markets.NewMarket,
+  NewOAuthClient: oauth.NewOAuthClient,
+  NewPersonalAccessToken: accounts.NewPat,
+  NewWithdrawal: wallet.NewWithdrawal,
+  NoteOnly: texts.NoteOnly,
+  PasswordChange: accounts.PasswordChange,
+  PasswordReset: accounts.PasswordReset,
+  PlaceOrder: trading.PlaceOrder,
+  Quotes: trading.Quotes,
+  Registration: accounts.Registration,
+  Resolution: markets.Resolution,
+  TermsChange,
+  TokenForm: oauth.TokenForm,
+  TokenOnlyForm: oauth.TokenOnlyForm,
+  ...BATCH_OPERATIONS,
+};
+/** What clients receive: it may get further fields without notice. */
+const RESPONSES: Readonly<Record<string, TSchema>> = {
+  Account: accounts.Account,
+  Approval: accounts.Approval,
+  AskingClient: oauth.AskingClient,
+  AuditLine: operators.AuditLine,
+  Balance: wallet.Balance,
   BuilderStats: trading.BuilderStats,
   Canceled: trading.Canceled,
-  CancelOrder: trading.CancelOrder,
   Candles: markets.Candles,
-  ChangeSets: wallet.ChangeSets,
-  AskingClient: oauth.AskingClient,
   CreatedOAuthClient: oauth.CreatedOAuthClient,
   CreatedPersonalAccessToken: accounts.CreatedPat,
-  Credentials: accounts.Credentials,
+  DailyActivity: accounts.DailyActivity,
   Deposit: wallet.Deposit,
   Event: markets.EventSchema,
   Feed: markets.Feed,
@@ -57,43 +93,30 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   FeedMarket: markets.FeedMarket,
   Fill: trading.Fill,
   Health: operators.Health,
-  HousePayment: wallet.HousePayment,
   HouseWithdrawal: wallet.HouseWithdrawal,
   IdentityApplication: accounts.IdentityApplication,
-  IdentityDocument: accounts.IdentityDocument,
   Introspection: oauth.Introspection,
   Jwks: oauth.Jwks,
   Limits: trading.Limits,
   Market: markets.MarketSchema,
   MarketBook: markets.MarketBook,
-  MarketChanges: markets.MarketChanges,
+  MarketResolution: markets.MarketResolution,
   MarketRecord: markets.MarketRecord,
   MarketSettlement: markets.Settlement,
-  NewDeposit: wallet.NewDeposit,
-  NewEvent: markets.NewEvent,
-  NewMarket: markets.NewMarket,
-  NewOAuthClient: oauth.NewOAuthClient,
-  NewPersonalAccessToken: accounts.NewPat,
-  NewWithdrawal: wallet.NewWithdrawal,
   OAuthClient: oauth.OAuthClient,
   OAuthGrant: oauth.OAuthGrant,
   OperatorApplication: operators.OperatorApplication,
   OperatorUser: operators.OperatorUser,
   Order: trading.Order,
   OrderEvent: trading.OrderEvent,
+  Outcome: markets.OutcomeSchema,
   OutcomeBook: markets.OutcomeBook,
   OwnDeposit: wallet.OwnDeposit,
   OwnFill: trading.OwnFill,
   OwnWithdrawal: wallet.OwnWithdrawal,
-  PasswordChange: accounts.PasswordChange,
-  PasswordReset: accounts.PasswordReset,
   PersonalAccessToken: accounts.Pat,
-  PlaceOrder: trading.PlaceOrder,
   Position: wallet.Position,
-  Quotes: trading.Quotes,
   Rate: http.Rate,
-  Registration: accounts.Registration,
-  Resolution: markets.Resolution,
   Results: trading.Results,
   ServerMetadata: oauth.ServerMetadata,
   Session: accounts.Session,
@@ -103,42 +126,54 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   SocketTicket: websocket.SocketTicket,
   Solvency: wallet.Solvency,
   Subscriptions: websocket.Subscriptions,
-  TermsChange,
   Ticker: websocket.Ticker,
   TokenAnswer: oauth.TokenAnswer,
-  TokenForm: oauth.TokenForm,
-  TokenOnlyForm: oauth.TokenOnlyForm,
   Tokens: accounts.Tokens,
   Trade: markets.Trade,
+  Trail: wallet.Trail,
   Transaction: wallet.Transaction,
   User: accounts.User,
   Withdrawal: wallet.Withdrawal,
   WithdrawalDecision: wallet.WithdrawalDecision,
-  ...BATCH_OPERATIONS,
 };
+const NAMED: Readonly<Record<string, TSchema>> = { ...VALUES, ...REQUESTS, ...RESPONSES };
 const NAMES: ReadonlyMap<unknown, string> = new Map(Object.entries(NAMED).map(([name, schema]) => [schema, name]));
 const PREFIX = "#/components/schemas/";
 
 const refTo = (name: string): JsonObject => ({ $ref: PREFIX + name });
 
-/** Returns a schema as a document shows it. */
-export function documented(schema: TSchema): Json {
-  return written(schema);
+/** Returns the schema of something that clients send, as a document shows it. */
+export function requestSchema(schema: TSchema): Json {
+  return written(schema, true);
 }
 
-function written(value: unknown): Json {
+/** Returns the schema of something that clients receive, as a document shows it. */
+export function responseSchema(schema: TSchema): Json {
+  return written(schema, false);
+}
+
+/** The schema's own name; null if it has none. */
+export function nameOf(schema: TSchema): string | null {
+  return NAMES.get(schema) ?? null;
+}
+
+function written(value: unknown, isClosed: boolean): Json {
   const name = NAMES.get(value);
-  return name === undefined ? spelledOut(value) : refTo(name);
+  return name === undefined ? spelledOut(value, isClosed) : refTo(name);
 }
 
-function spelledOut(value: unknown): Json {
-  if (Array.isArray(value)) return value.map(written);
+/** Client generators take a schema of further fields for one of all fields: left out, like `false` where it isn't promised. */
+function spelledOut(value: unknown, isClosed: boolean): Json {
+  if (Array.isArray(value)) return value.map((item) => written(item, isClosed));
   if (typeof value !== "object" || value === null) return value as Json;
-  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, written(field)]));
+  const fields = Object.entries(value).filter(([key, field]) => {
+    return key !== "additionalProperties" || field === true || (field === false && isClosed);
+  });
+  return Object.fromEntries(fields.map(([key, field]) => [key, written(field, isClosed)]));
 }
 
 function definition(name: string): Json {
-  if (name !== "BatchOperation") return spelledOut(NAMED[name]);
+  if (name !== "BatchOperation") return spelledOut(NAMED[name], name in REQUESTS);
   const operations = Object.keys(BATCH_OPERATIONS);
   return { oneOf: operations.map(refTo), description: "by `op`" };
 }

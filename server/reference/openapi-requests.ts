@@ -6,8 +6,9 @@ import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "../ht
 import { API_BASE, type Route } from "../http/route.ts";
 import { Id } from "../http/schemas.ts";
 import { CLIENT_ORDER_ID_PATTERN } from "../trading/schemas.ts";
-import { documented, type Json, type JsonObject } from "./components.ts";
+import { type Json, type JsonObject, nameOf, requestSchema } from "./components.ts";
 import type { OperationText } from "./operation-text.ts";
+import { capitalized, type SharedParts } from "./shared-parts.ts";
 import { FORM, JSON_TYPE, MESSAGE_PACK, type ObjectSchema } from "./texts.ts";
 
 /** Paths whose first parameter is an id or a slug. */
@@ -19,7 +20,7 @@ const NAMED_BY_SLUG = [
   "/admin/proposals/:id",
 ];
 const ID_OR_SLUG: Json = {
-  anyOf: [documented(Id), { type: "string", minLength: 1 }],
+  anyOf: [requestSchema(Id), { type: "string", minLength: 1 }],
 };
 const OTHER_PARAMETERS: JsonObject = {
   provider: { type: "string", minLength: 1 },
@@ -32,7 +33,7 @@ export function pathParameters({ path }: Route, { params = {} }: OperationText):
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
   const isSlugged = NAMED_BY_SLUG.some((start) => path.startsWith(start));
   return names.map((name, i) => {
-    const schema = OTHER_PARAMETERS[name] ?? (isSlugged && i === 0 ? ID_OR_SLUG : documented(Id));
+    const schema = OTHER_PARAMETERS[name] ?? (isSlugged && i === 0 ? ID_OR_SLUG : requestSchema(Id));
     const description = isSlugged && i === 0 ? { description: "id or slug" } : {};
     return { name, in: "path", required: true, ...description, schema, example: params[name] ?? null };
   });
@@ -41,12 +42,12 @@ export function pathParameters({ path }: Route, { params = {} }: OperationText):
 export function queryParameters({ query }: Route, { query: example = {} }: OperationText): Json[] {
   const { properties, required = [] } = query as unknown as ObjectSchema;
   return Object.entries(properties).map(([name, schema]) => {
-    const { description, ...rest } = documented(schema) as JsonObject;
+    const { description, ...rest } = requestSchema(schema) as JsonObject;
     const shown = example[name];
     return {
       name,
       in: "query",
-      required: required.includes(name),
+      ...(required.includes(name) ? { required: true } : {}),
       ...(description === undefined ? {} : { description }),
       schema: rest,
       ...(shown === undefined ? {} : { example: shown }),
@@ -105,11 +106,19 @@ export const PARAMETERS: JsonObject = {
 };
 
 /** A POST whose fields are all optional needs no body. */
-export function requestBody(route: Route, body: TSchema, { body: example = {} }: OperationText): JsonObject {
+export function requestBody(
+  route: Route,
+  body: TSchema,
+  { id, body: example = {} }: OperationText,
+  shared: SharedParts,
+): JsonObject {
   const { required = [] } = body as unknown as ObjectSchema;
-  const schema = documented(body);
+  const schema =
+    nameOf(body) === null
+      ? shared.refTo("schemas", `${capitalized(id)}Body`, requestSchema(body))
+      : requestSchema(body);
   return {
-    required: route.oauth || route.method !== "POST" || required.length > 0,
+    ...(route.oauth || route.method !== "POST" || required.length > 0 ? { required: true } : {}),
     content: {
       [route.oauth ? FORM : JSON_TYPE]: { schema, example },
       ...(route.oauth ? {} : { [MESSAGE_PACK]: { schema } }),

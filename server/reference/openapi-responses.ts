@@ -4,10 +4,11 @@ import type { TSchema } from "typebox";
 import { assert } from "../../engine/util/assert.ts";
 import { ErrorKind } from "../errors.ts";
 import type { Route } from "../http/route.ts";
-import { Text } from "../http/schemas.ts";
+import { Nothing, Text } from "../http/schemas.ts";
 import { isForOwnPages } from "../http/security-headers.ts";
-import { documented, type Json, type JsonObject } from "./components.ts";
+import { type Json, type JsonObject, nameOf, responseSchema } from "./components.ts";
 import type { OperationText } from "./operation-text.ts";
+import { capitalized, type SharedParts } from "./shared-parts.ts";
 import { CSV, JSON_TYPE, MESSAGE_PACK, type ObjectSchema, TEXTS } from "./texts.ts";
 
 export const HEADERS: JsonObject = {
@@ -49,20 +50,32 @@ function envelope(data: TSchema): JsonObject {
   return {
     type: "object",
     required: ["code", "msg", "data"],
-    properties: { code: { type: "integer", const: 0 }, msg: { type: "string" }, data: documented(data) },
-    additionalProperties: false,
+    properties: { code: { type: "integer", const: 0 }, msg: { type: "string" }, data: responseSchema(data) },
   };
 }
 
-export function success(route: Route, { response, csv }: OperationText): JsonObject {
+/** "Order", "OrderPage"; null for data without a name. */
+function dataName(data: TSchema): string | null {
+  const name = nameOf(data);
+  if (name !== null) return name;
+  if (data === Nothing) return "Empty";
+  const { properties = {} } = data as { properties?: Record<string, { items?: TSchema }> };
+  const item = properties["items"]?.items;
+  const itemName = "next_cursor" in properties && Object.keys(properties).length === 2 && item ? nameOf(item) : null;
+  return itemName === null ? null : `${itemName}Page`;
+}
+
+export function success(route: Route, { id, response, csv }: OperationText, shared: SharedParts): JsonObject {
   const headers = headersOf(route);
   if (route.status === 302) return { description: "Redirect.", headers };
-  const schema = route.enveloped ? envelope(route.response) : documented(route.response);
+  const schema = route.enveloped
+    ? shared.refTo("schemas", `${dataName(route.response) ?? capitalized(id)}Response`, envelope(route.response))
+    : responseSchema(route.response);
   const example = (route.enveloped ? { code: 0, msg: "ok", data: response } : response) as Json;
   const type = route.contentType?.split(";")[0] ?? JSON_TYPE;
   const content: Record<string, Json> = { [type]: { schema, example } };
   if (route.contentType === null) content[MESSAGE_PACK] = { schema };
-  if (csv !== undefined) content[CSV] = { schema: documented(Text), example: csv };
+  if (csv !== undefined) content[CSV] = { schema: responseSchema(Text), example: csv };
   return { description: SUCCESSES[route.status] ?? "Success.", headers, content };
 }
 
@@ -92,7 +105,7 @@ export function failures(route: Route): JsonObject {
 
 function failure(route: Route, status: number): Json {
   if (route.path === "/readyz" && status === 503) {
-    const content = { [JSON_TYPE]: { schema: documented(route.response), example: { status: "starting" } } };
+    const content = { [JSON_TYPE]: { schema: responseSchema(route.response), example: { status: "starting" } } };
     return { description: "Not ready.", headers: REQUEST_ID, content };
   }
   const response = RESPONSES[status];
@@ -175,7 +188,6 @@ export const ERROR: Json = {
     data: { type: "null" },
     trace_id: { type: "string", minLength: 1, description: "on 5xx, equal to X-Request-Id: quote it in reports" },
   },
-  additionalProperties: false,
 };
 export const OAUTH_ERROR: Json = {
   type: "object",

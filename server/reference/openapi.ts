@@ -20,6 +20,7 @@ import {
 } from "./openapi-requests.ts";
 import { ERROR, errorResponses, failures, HEADERS, OAUTH_ERROR, success } from "./openapi-responses.ts";
 import { TAGS } from "./operation-text.ts";
+import { capitalized, SharedParts } from "./shared-parts.ts";
 import { MESSAGE_PACK, TEXTS } from "./texts.ts";
 
 /**
@@ -31,14 +32,18 @@ export function* openApi(
   publicUrl: string,
   version: string,
 ): Generator<undefined, JsonObject> {
-  const paths = yield* pathsOf(routes, publicUrl);
+  const shared = new SharedParts();
+  const paths = yield* pathsOf(routes, publicUrl, shared);
+  const own = shared.of("schemas");
   const components = {
     securitySchemes: securitySchemes(publicUrl),
-    parameters: PARAMETERS,
+    parameters: { ...PARAMETERS, ...shared.of("parameters") },
     headers: HEADERS,
-    responses: errorResponses(),
+    requestBodies: shared.of("requestBodies"),
+    responses: { ...errorResponses(), ...shared.of("responses") },
   };
-  const schemas = { Error: ERROR, OAuthError: OAUTH_ERROR, ...definitionsFor([paths]) };
+  const named = definitionsFor([paths, own, components.parameters, components.requestBodies, components.responses]);
+  const schemas = { Error: ERROR, OAuthError: OAUTH_ERROR, ...named, ...own };
   yield;
   return {
     openapi: "3.1.0",
@@ -65,7 +70,11 @@ function description(publicUrl: string): string {
 - **Lists** take \`limit\` and \`cursor\` and return \`{items, next_cursor}\`, newest first (\`created_at\` never rises down a list);
   \`next_cursor\` is null on the last page. Only \`/feed\` has numbered pages.
 - **Rate limits** count each route separately over a sliding minute. \`RateLimit-Limit\`, \`RateLimit-Remaining\` and
-  \`RateLimit-Reset\` (seconds) state the remaining allowance, \`GET /me/limits\` that of all routes; 429 adds \`Retry-After\`.
+  \`RateLimit-Reset\` (seconds) state the remaining allowance, \`GET /me/limits\` that of all routes; 429 adds \`Retry-After\`. The
+  limits by \`x-rate-class\` (none: \`default\`), unless the exchange has others:
+${Object.entries(RATE_TEXTS)
+  .map(([name, text]) => `  - \`${name}\`: ${text}.`)
+  .join("\n")}
 - **Tokens** go in \`Authorization: Bearer\`: a session token (15 minutes, refreshable), a personal access token (for bots), or an
   OAuth access token. Each operation states the token kinds, the scope and the KYC tier that it needs.
 - **Idle connections** stay open for the \`Keep-Alive: timeout=${KEEP_ALIVE_S}\` seconds of each response, and end within 12.
@@ -82,12 +91,21 @@ ${ERROR_TABLE}`;
 // ---------------------------------------------------------------- paths
 
 /** A path that the server also serves at the root is one path with two servers. */
-function* pathsOf(routes: readonly Route[], publicUrl: string): Generator<undefined, JsonObject> {
-  const paths: Record<string, Record<string, Json>> = {};
+function* pathsOf(routes: readonly Route[], publicUrl: string, shared: SharedParts): Generator<undefined, JsonObject> {
+  const operations: [Route, Operation][] = [];
   for (const route of routes) {
+    operations.push([route, operation(route, shared)]);
+    yield;
+  }
+  const share = sharing(
+    operations.map(([, { parts }]) => parts),
+    shared,
+  );
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const [route, { object, parts }] of operations) {
     const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
     const item = (paths[path] ??= {});
-    item[route.method.toLowerCase()] ??= operation(route);
+    item[route.method.toLowerCase()] ??= { ...object, ...share(parts) };
     yield;
     if (!route.unversioned) continue;
     const isVersioned = routes.some((other) => other.path === route.path && !other.unversioned);
@@ -97,25 +115,69 @@ function* pathsOf(routes: readonly Route[], publicUrl: string): Generator<undefi
   return paths;
 }
 
-function operation(route: Route): JsonObject {
+/** What other operations may have as well. */
+interface Parts {
+  readonly id: string;
+  readonly parameters: readonly Json[];
+  readonly body: Json;
+  readonly status: number;
+  readonly success: Json;
+  readonly failures: JsonObject;
+}
+
+interface Operation {
+  readonly object: JsonObject;
+  readonly parts: Parts;
+}
+
+function operation(route: Route, shared: SharedParts): Operation {
   const text = TEXTS[`${route.method} ${route.path}`];
   if (text === undefined) throw new Error(`${route.method} ${route.path} is not documented`);
-  const parameters = [...pathParameters(route, text), ...queryParameters(route, text), ...headerParameters(route)];
   return {
-    operationId: text.id,
-    tags: [text.tag],
-    summary: route.summary,
-    description: [text.description ?? "", accessText(route), RATE_TEXTS[route.rateClass]].filter(Boolean).join("\n\n"),
-    ...(route.deprecated === null ? {} : { deprecated: true }),
-    ...(parameters.length === 0 ? {} : { parameters }),
-    ...(route.body === null ? {} : { requestBody: requestBody(route, route.body, text) }),
-    responses: { [route.status]: success(route, text), ...failures(route) },
-    security: security(route),
-    "x-access": route.access,
-    "x-token-kinds": route.access === "public" ? [] : [...route.tokens],
-    "x-scope": scopeText(route),
-    "x-min-kyc-tier": route.minTier,
-    "x-rate-class": route.rateClass,
+    object: {
+      operationId: text.id,
+      tags: [text.tag],
+      summary: route.summary,
+      description: [text.description ?? "", accessText(route)].filter(Boolean).join("\n\n"),
+      ...(route.deprecated === null ? {} : { deprecated: true }),
+      security: security(route),
+      "x-access": route.access,
+      "x-token-kinds": route.access === "public" ? [] : [...route.tokens],
+      ...(route.scope === null ? {} : { "x-scope": scopeText(route) }),
+      ...(route.minTier === 0 ? {} : { "x-min-kyc-tier": route.minTier }),
+      ...(route.rateClass === "default" ? {} : { "x-rate-class": route.rateClass }),
+    },
+    parts: {
+      id: capitalized(text.id),
+      parameters: [...pathParameters(route, text), ...queryParameters(route, text), ...headerParameters(route)],
+      body: route.body === null ? null : requestBody(route, route.body, text, shared),
+      status: route.status,
+      success: success(route, text, shared),
+      failures: failures(route),
+    },
+  };
+}
+
+/** Turns the parts of an operation into its fields: what several operations have becomes a reference. */
+function sharing(operations: readonly Parts[], shared: SharedParts): (parts: Parts) => JsonObject {
+  const counts = new Map<string, number>();
+  for (const { parameters, body, success } of operations) {
+    for (const part of [...parameters, body, success]) {
+      const content = JSON.stringify(part);
+      counts.set(content, (counts.get(content) ?? 0) + 1);
+    }
+  }
+  const isShared = (part: Json): boolean => (counts.get(JSON.stringify(part)) ?? 0) > 1;
+  return ({ id, parameters, body, status, success, failures }) => {
+    const listed = parameters.map((parameter) => {
+      if (!isShared(parameter) || "$ref" in (parameter as JsonObject)) return parameter;
+      return shared.refTo("parameters", id + capitalized(String((parameter as JsonObject)["name"])), parameter);
+    });
+    return {
+      ...(listed.length === 0 ? {} : { parameters: listed }),
+      ...(body === null ? {} : { requestBody: isShared(body) ? shared.refTo("requestBodies", id, body) : body }),
+      responses: { [status]: isShared(success) ? shared.refTo("responses", id, success) : success, ...failures },
+    };
   };
 }
 
@@ -132,16 +194,17 @@ function accessText({ access, knowsHolder, tokens, scope, orScope, minTier, oaut
 
 const { user, address, orderUser, orderAddress, authIdentifier, refreshAddress, registrationAddress } =
   DEFAULT_RATE_LIMITS;
+const perAddress = (requests: number): string => `${requests} per minute and IP address`;
+const perEmail = `${authIdentifier} per minute and email address`;
 /** The default limits; the settings of an exchange may differ. */
-const RATE_TEXTS: Readonly<Record<RateClass, string>> = {
-  default: `Rate limit: ${user} per minute and user; without a token, ${address} per minute and IP address.`,
-  order: `Rate limit of orders: ${orderUser} per minute and user, ${orderAddress} per minute and IP address.`,
+const RATE_TEXTS: Readonly<Record<Exclude<RateClass, "none">, string>> = {
+  default: `${user} per minute and user; without a token, ${perAddress(address)}`,
+  order: `${orderUser} per minute and user, ${perAddress(orderAddress)}`,
   identifier:
-    `Rate limit: ${authIdentifier} per minute and email address, and as many from each IP address from which its account ` +
-    `signed in during the last 30 days; ${address} per minute and IP address.`,
-  mail: `Rate limit: ${authIdentifier} per minute and email address, ${address} per minute and IP address.`,
-  sign_up: `Rate limit: ${authIdentifier} per minute and email address, ${registrationAddress} per minute and IP address.`,
-  refresh: `Rate limit: ${refreshAddress} per minute and IP address.`,
-  registration: `Rate limit: ${registrationAddress} per minute and IP address.`,
-  none: "",
+    `${perEmail}, and as many from each IP address from which its account signed in during the last 30 days; ` +
+    perAddress(address),
+  mail: `${perEmail}, ${perAddress(address)}`,
+  sign_up: `${perEmail}, ${perAddress(registrationAddress)}`,
+  refresh: perAddress(refreshAddress),
+  registration: perAddress(registrationAddress),
 };

@@ -79,6 +79,14 @@ describe("OpenAPI", () => {
 
   /** The schemas that a route checks with, as JSON. */
   const plain = (schema: unknown): Node => JSON.parse(JSON.stringify(schema));
+  /** Without the promise that there are no other fields; in a request, without the type of other fields. */
+  const open = (schema: unknown, isRequest = false): Node =>
+    JSON.parse(
+      JSON.stringify(schema, (key, value) => {
+        const isOpen = isRequest ? typeof value === "object" : value !== true;
+        return key === "additionalProperties" && isOpen ? undefined : value;
+      }),
+    );
 
   test.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
     "%s: the schemas are those that the server checks with",
@@ -99,7 +107,7 @@ describe("OpenAPI", () => {
       const names = parameters.filter((parameter: Node) => parameter.in === "path").map(({ name }: Node) => name);
       expect(names).toEqual([...path.matchAll(/:(\w+)/g)].map(([, name]) => name));
 
-      const content = node.requestBody?.content ?? {};
+      const content = resolved(OPEN_API, node.requestBody ?? {}).content ?? {};
       const bodyTypes = oauth ? ["application/x-www-form-urlencoded"] : ["application/json", "application/msgpack"];
       expect(Object.keys(content)).toEqual(body === null ? [] : bodyTypes);
       for (const { schema } of Object.values<Node>(content)) {
@@ -114,17 +122,17 @@ describe("OpenAPI", () => {
             expect(variants[i].required).toEqual(expect.arrayContaining(plain(checked).required));
           }
         }
-        expect(shown).toEqual(plain(body));
+        expect(shown).toEqual(open(body, true));
       }
 
-      const answer = node.responses[status];
+      const answer = resolved(OPEN_API, node.responses[status]);
       const types = contentType === null ? ["application/json", "application/msgpack"] : [contentType.split(";")[0]];
       const shown = Object.entries<Node>(answer.content ?? {}).filter(([type]) => type !== "text/csv");
       expect(shown.map(([type]) => type)).toEqual(status === 302 ? [] : types);
       for (const [, { schema }] of shown) {
         const found = spelledOut(OPEN_API, schema);
-        expect(enveloped ? found.properties.data : found).toEqual(plain(response));
-        if (enveloped) expect(found).toMatchObject({ required: ["code", "msg", "data"], additionalProperties: false });
+        expect(enveloped ? found.properties.data : found).toEqual(open(response));
+        if (enveloped) expect(found).toMatchObject({ type: "object", required: ["code", "msg", "data"] });
       }
     },
   );
@@ -141,7 +149,7 @@ describe("OpenAPI", () => {
       }
     };
     for (const { id, node } of operations) {
-      check(node.requestBody?.content, `the body of ${id}`);
+      check(resolved(OPEN_API, node.requestBody ?? {}).content, `the body of ${id}`);
       for (const [status, response] of Object.entries<Node>(node.responses)) {
         check(resolved(OPEN_API, response).content, `${status} of ${id}`);
       }

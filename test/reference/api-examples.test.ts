@@ -13,6 +13,7 @@ import {
   type Operation,
   openApiOf,
   operationsOf,
+  resolved,
 } from "../support/documents.ts";
 import { type Cast, type Example, sessionOf, setUpsWith } from "../support/example-setups.ts";
 import { Guests, PASSWORD } from "../support/identity.ts";
@@ -27,7 +28,9 @@ const FORM = "application/x-www-form-urlencoded";
 const REDIRECT_URI = `${PUBLIC_URL}${API_BASE}/auth/social/example/callback`;
 
 const OPERATIONS = operationsOf(OPEN_API);
-const bodyOf = ({ node }: Operation): Node => Object.values<Node>(node.requestBody?.content ?? {})[0]?.example;
+/** The content of a request body or a response, by media type. */
+const contentOf = (part: Node): Node => resolved(OPEN_API, part)?.content ?? {};
+const bodyOf = ({ node }: Operation): Node => Object.values<Node>(contentOf(node.requestBody))[0]?.example;
 const named = (id: string): Operation => OPERATIONS.find((operation) => operation.id === id)!;
 
 const setUps = setUpsWith({
@@ -89,7 +92,7 @@ describe("each operation's example gets the documented response", () => {
     const query = new URLSearchParams({ ...(example.query as object), ...setUp.query }).toString();
     const url = `${isRoot ? "" : API_BASE}${filled}${query === "" ? "" : `?${query}`}`;
     const headers = { ...(examplesIn(OPEN_API, operation, "header") as Record<string, string>), ...setUp.headers };
-    const isForm = node.requestBody?.content[FORM] !== undefined;
+    const isForm = contentOf(node.requestBody)[FORM] !== undefined;
     const body = example.body === undefined ? undefined : { ...example.body, ...setUp.body };
     const sent = isForm ? new URLSearchParams(body as Record<string, string>).toString() : body;
     const options = isForm ? { body: sent, headers: { ...headers, "Content-Type": FORM } } : { body: sent, headers };
@@ -97,8 +100,9 @@ describe("each operation's example gets the documented response", () => {
     const client = setUp.client ?? callerOf(operation);
     const answer = await client.requestRoot(method, url, options);
     expect([answer.status, answer.msg]).toEqual([status, status === 302 || isBare(node, status) ? "" : "ok"]);
-    const content = node.responses[status].content ?? {};
-    for (const name of Object.keys(node.responses[status].headers)) {
+    const response = resolved(OPEN_API, node.responses[status]);
+    const content = contentOf(response);
+    for (const name of Object.keys(response.headers)) {
       // Rate limits are off here.
       if (!name.startsWith("RateLimit-")) expect(answer.headers, name).toHaveProperty(name.toLowerCase());
     }
@@ -119,7 +123,7 @@ describe("each operation's example gets the documented response", () => {
 
 /** A success of this operation has no envelope. */
 function isBare(node: Node, status: number): boolean {
-  const media = Object.values<Node>(node.responses[status].content ?? {})[0];
+  const media = Object.values<Node>(contentOf(node.responses[status]))[0];
   return media?.example?.code !== 0;
 }
 
