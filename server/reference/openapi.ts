@@ -39,10 +39,9 @@ export function* openApi(
     securitySchemes: securitySchemes(publicUrl),
     parameters: { ...PARAMETERS, ...shared.of("parameters") },
     headers: HEADERS,
-    requestBodies: shared.of("requestBodies"),
-    responses: { ...errorResponses(), ...shared.of("responses") },
+    responses: errorResponses(),
   };
-  const named = definitionsFor([paths, own, components.parameters, components.requestBodies, components.responses]);
+  const named = definitionsFor([paths, own, components.parameters]);
   const schemas = { Error: ERROR, OAuthError: OAUTH_ERROR, ...named, ...own };
   yield;
   return {
@@ -115,14 +114,12 @@ function* pathsOf(routes: readonly Route[], publicUrl: string, shared: SharedPar
   return paths;
 }
 
-/** What other operations may have as well. */
+/** What refers to components. */
 interface Parts {
   readonly id: string;
   readonly parameters: readonly Json[];
   readonly body: Json;
-  readonly status: number;
-  readonly success: Json;
-  readonly failures: JsonObject;
+  readonly responses: JsonObject;
 }
 
 interface Operation {
@@ -151,32 +148,31 @@ function operation(route: Route, shared: SharedParts): Operation {
       id: capitalized(text.id),
       parameters: [...pathParameters(route, text), ...queryParameters(route, text), ...headerParameters(route)],
       body: route.body === null ? null : requestBody(route, route.body, text, shared),
-      status: route.status,
-      success: success(route, text, shared),
-      failures: failures(route),
+      responses: { [route.status]: success(route, text, shared), ...failures(route) },
     },
   };
 }
 
-/** Turns the parts of an operation into its fields: what several operations have becomes a reference. */
+/**
+ * Turns the parts of an operation into its fields: a parameter that several operations have becomes a reference. Bodies and
+ * successes don't: there are generators that look for their content in the operation itself, and only their schemas are shared.
+ */
 function sharing(operations: readonly Parts[], shared: SharedParts): (parts: Parts) => JsonObject {
   const counts = new Map<string, number>();
-  for (const { parameters, body, success } of operations) {
-    for (const part of [...parameters, body, success]) {
-      const content = JSON.stringify(part);
-      counts.set(content, (counts.get(content) ?? 0) + 1);
-    }
+  for (const parameter of operations.flatMap(({ parameters }) => parameters)) {
+    const content = JSON.stringify(parameter);
+    counts.set(content, (counts.get(content) ?? 0) + 1);
   }
-  const isShared = (part: Json): boolean => (counts.get(JSON.stringify(part)) ?? 0) > 1;
-  return ({ id, parameters, body, status, success, failures }) => {
+  return ({ id, parameters, body, responses }) => {
     const listed = parameters.map((parameter) => {
-      if (!isShared(parameter) || "$ref" in (parameter as JsonObject)) return parameter;
+      const isOnce = counts.get(JSON.stringify(parameter)) === 1;
+      if (isOnce || "$ref" in (parameter as JsonObject)) return parameter;
       return shared.refTo("parameters", id + capitalized(String((parameter as JsonObject)["name"])), parameter);
     });
     return {
       ...(listed.length === 0 ? {} : { parameters: listed }),
-      ...(body === null ? {} : { requestBody: isShared(body) ? shared.refTo("requestBodies", id, body) : body }),
-      responses: { [status]: isShared(success) ? shared.refTo("responses", id, success) : success, ...failures },
+      ...(body === null ? {} : { requestBody: body }),
+      responses,
     };
   };
 }

@@ -1,6 +1,6 @@
 /**
- * What several operations of a document have in common is described once, in its components: schemas, parameters, request
- * bodies and successes. Equal parts share the name that the first of them got.
+ * What several operations of a document have in common is described once, in its components. Equal parts share the name that
+ * the first of them got.
  */
 import { assert } from "../../engine/util/assert.ts";
 import type { Json, JsonObject } from "./components.ts";
@@ -8,7 +8,7 @@ import type { Json, JsonObject } from "./components.ts";
 /** The name of an operation as the beginning of a part's name. */
 export const capitalized = (id: string): string => id.charAt(0).toUpperCase() + id.slice(1);
 
-type Kind = "schemas" | "parameters" | "requestBodies" | "responses";
+type Kind = "schemas" | "parameters";
 
 export class SharedParts {
   private readonly parts = new Map<Kind, Map<string, Json>>();
