@@ -15,8 +15,9 @@ const EXPOSED = [
   ...["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After", "X-Request-Id"],
   ...["Sunset", "Deprecation", "Link", "Content-Disposition"],
 ].join(", ");
-/** The headers that a page may send. */
-const ALLOWED = "Authorization, Content-Type, Accept, X-Request-Id, X-Builder-Code, Idempotency-Key";
+/** The headers that a page may send: any. Browsers ask for Authorization by name, and old ones for each. */
+const ALLOWED = "Authorization, Content-Type, Accept, X-Request-Id, X-Builder-Code, Idempotency-Key, *";
+const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 /** How long a browser may cache a preflight's response, s: the longest that every browser accepts. */
 const PREFLIGHT_AGE_S = 7_200;
 const HTTPS_ONLY_S = 31_536_000;
@@ -67,12 +68,13 @@ export class SecurityHeaders {
 
   /**
    * The value of Allow and all lines that follow it: the response to a preflight lists the methods of a path that a page
-   * of this origin may use. @param open methods for all pages @param own for pages of PUBLIC_URL only
+   * of this origin may send: to use them, or to read why the path refuses them.
+   * @param open methods for all pages @param own for pages of PUBLIC_URL only
    */
   allowLines(origin: string, open: readonly string[], own: readonly string[]): string {
     const isOwn = origin !== "" && origin === this.origin;
-    const methods = isOwn ? [...open, ...own] : open;
     const allow = [...open, ...own].join(", ");
+    const methods = isOwn ? METHODS : open.length === 0 ? [] : METHODS.filter((method) => !own.includes(method));
     const lines = methods.length === 0 ? [] : this.forOrigin(isOwn ? origin : "*");
     if (methods.length > 0) {
       lines.push(`Access-Control-Allow-Methods: ${methods.join(", ")}`);

@@ -90,15 +90,26 @@ function registerOtherMethods(app: TemplatedApp, path: string, { open, own }: Pa
   const error = new ApiError(ErrorKind.methodNotAllowed, `this path takes ${names}`);
   app.any(path, (res, req) => refuse(res, req, error, names, options));
   app.options(path, (res, req) => {
-    // OPTIONS without this header is no preflight: it is a method like any other.
-    if (req.getHeader("access-control-request-method") === "") return refuse(res, req, error, names, options);
-    const { reply } = replyWithoutRoute(res, req, options);
-    if (head.fault !== null) reply.error(badRequest(head.fault));
-    else reply.allowed(options.securityHeaders.allowLines(head.origin, open, own));
+    if (isPreflight(req)) replyToPreflight(res, req, { open, own }, options);
+    else refuse(res, req, error, names, options);
   });
 }
 
-const SITE_METHODS = "GET, HEAD";
+/** OPTIONS without this header is a method like any other. */
+function isPreflight(req: HttpRequest): boolean {
+  return req.getMethod() === "options" && req.getHeader("access-control-request-method") !== "";
+}
+
+function replyToPreflight(res: HttpResponse, req: HttpRequest, { open, own }: PathMethods, options: HttpOptions): void {
+  const { reply } = replyWithoutRoute(res, req, options);
+  if (head.fault !== null) reply.error(badRequest(head.fault));
+  else reply.allowed(options.securityHeaders.allowLines(head.origin, open, own));
+}
+
+const SITE: PathMethods = { open: ["GET", "HEAD"], own: [] };
+const SITE_METHODS = SITE.open.join(", ");
+/** Of a path that neither the site nor a route has: what a page may send to learn so. */
+const NONE: PathMethods = { open: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], own: [] };
 
 /** Registers the static site, and 404 for every path that neither it nor a route has. */
 function registerSite(app: TemplatedApp, options: HttpOptions): void {
@@ -113,6 +124,8 @@ function registerSite(app: TemplatedApp, options: HttpOptions): void {
       ifNoneMatch: req.getHeader("if-none-match"),
     });
     const isRead = method === "get" || method === "head";
+    // A page of another origin that mistypes a path learns so from the 404.
+    if (isPreflight(req)) return replyToPreflight(res, req, found?.status === 200 ? SITE : NONE, options);
     if (found === null || (found.status === 404 && !isRead)) return refuse(res, req, notFound, null, options);
     if (!isRead) return refuse(res, req, wrongMethod, SITE_METHODS, options);
     const { reply } = replyWithoutRoute(res, req, options);

@@ -71,7 +71,9 @@ function explain(errors: readonly Finding[]): ApiError {
   }
   // For an optional, nullable field, the error of the non-null branch says more than "anyOf".
   const better = errors.find((error) => error.instancePath === found.instancePath && error.keyword !== "anyOf");
-  return badRequest(`${path === "" ? "body" : path}: ${(better ?? found).message}`);
+  const { keyword, message, params: bounds } = better ?? found;
+  const isEmpty = keyword === "minLength" && (bounds as { limit?: number }).limit === 1;
+  return badRequest(`${path === "" ? "body" : path}: ${isEmpty ? "must not be empty" : message}`);
 }
 
 function fieldName(path: string, name: string | undefined): string {

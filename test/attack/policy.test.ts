@@ -94,11 +94,15 @@ describe("preflights", () => {
       some.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])).sort();
     const all = methodsOf(routes);
     const open = methodsOf(routes.filter((route) => !isForOwnPages(route)));
+    const own = methodsOf(routes.filter(isForOwnPages));
+    const every = ["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"];
+    // What the path doesn't take may be sent too, so that the page can read the 405.
+    const others = open.length === 0 ? [] : every.filter((method) => !own.includes(method));
     for (const [origin, granted] of [
-      [FOREIGN, open],
-      ["null", open],
-      [OWN, all],
-      [`${OWN}.evil.example`, open],
+      [FOREIGN, others],
+      ["null", others],
+      [OWN, every],
+      [`${OWN}.evil.example`, others],
     ] as const) {
       const asked = { Origin: origin, "Access-Control-Request-Method": all[0]! };
       const { status, headers, body } = await send("OPTIONS", target, asked);
@@ -110,8 +114,37 @@ describe("preflights", () => {
       expect([headers["x-content-type-options"], headers.vary]).toEqual(["nosniff", "Origin"]);
       if (granted.length === 0) continue;
       expect(headers["access-control-max-age"]).toBe("7200");
-      expect(headers["access-control-allow-headers"]).toMatch(/Authorization, Content-Type/);
+      expect(headers["access-control-allow-headers"]).toMatch(/^Authorization, Content-Type, .*, \*$/);
     }
+  });
+
+  test.each(["/api/v1/odrers", "/api/v2/orders", "/nothing", "/docs", "/%zz"])(
+    "%s: a page of another origin may ask, and reads the answer",
+    async (path) => {
+      const asked = { Origin: FOREIGN, "Access-Control-Request-Method": "GET" };
+      const preflight = await send("OPTIONS", path, {
+        ...asked,
+        "Access-Control-Request-Headers": "x-own, traceparent",
+      });
+      expect([preflight.status, preflight.headers["access-control-allow-origin"]]).toEqual([204, "*"]);
+      expect(methodsIn(preflight.headers["access-control-allow-methods"])).toContain("GET");
+      expect(preflight.headers["access-control-allow-headers"]).toMatch(/, \*$/);
+      if (!path.startsWith("/api")) return;
+      const { status, headers, body } = await send("GET", path, { Origin: FOREIGN });
+      expect([status, headers["access-control-allow-origin"], JSON.parse(body.toString()).code]).toEqual([
+        404,
+        "*",
+        4040,
+      ]);
+    },
+  );
+
+  test("a page of another origin reads that a path doesn't take its method", async () => {
+    const asked = { Origin: FOREIGN, "Access-Control-Request-Method": "PUT" };
+    const preflight = await send("OPTIONS", "/api/v1/markets", asked);
+    expect(methodsIn(preflight.headers["access-control-allow-methods"])).toContain("PUT");
+    const { status, headers } = await send("PUT", "/api/v1/markets", { Origin: FOREIGN });
+    expect([status, headers["access-control-allow-origin"]]).toEqual([405, "*"]);
   });
 
   test("OPTIONS without a requested method is handled like any other method", async () => {

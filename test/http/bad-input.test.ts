@@ -257,6 +257,8 @@ describe("queries", () => {
       for (const cursor of ["x", "%00", "%F0%9F", "W10", ...values.map(encode)]) {
         expectCode(await send(callerOf(route), route, `${pathOf(route)}?cursor=${cursor}`), 400, 40000, "cursor");
       }
+      const empty = await send(callerOf(route), route, `${pathOf(route)}?cursor=`);
+      expect([empty.status, empty.msg]).toEqual([400, "cursor: must not be empty"]);
       const another = new Listing("/another", {});
       for (const cursor of [another.cursor(1), another.cursor(1, 2)]) {
         expectCode(await send(callerOf(route), route, `${pathOf(route)}?cursor=${cursor}`), 400, 40000, "cursor");
