@@ -131,7 +131,7 @@ export const EVENT_EXAMPLES: Readonly<Record<string, object>> = {
   "order.updated": eventOf("order.updated", 3, example.filledOrder),
   "balance.updated": eventOf("balance.updated", 3, example.balance),
   "position.updated": eventOf("position.updated", 3, example.position),
-  "book.snapshot": eventOf("book.snapshot", 88, example.book),
+  "book.snapshot": { ...eventOf("book.snapshot", 88, example.book), snapshot: true },
   "book.updated": eventOf("book.updated", 89, {
     market_id: 1,
     outcome_id: 1,

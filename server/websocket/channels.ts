@@ -19,7 +19,7 @@ import { TickerState } from "../markets/types.ts";
 import { isListed, marketView } from "../markets/views.ts";
 import type { Traffic } from "../util/counters.ts";
 import type { Timeline } from "../util/timeline.ts";
-import { frame, type SocketConnection } from "./connection.ts";
+import { frame, type SocketConnection, snapshotFrame } from "./connection.ts";
 import { MAX_WS_SUBSCRIPTIONS } from "./limits.ts";
 import { ALL_MARKETS, type Subject, Topic, type TopicKind, topicKey } from "./topic.ts";
 import type { Subscription } from "./types.ts";
@@ -169,20 +169,16 @@ export class Channels {
     const sequence = this.sequenceOf(subject);
     if (kind === "book" || kind === "implied") {
       const json = bookJson(this.registry, market, subject.outcome, kind === "implied" ? IMPLIED_VIEW : {});
-      return frame("book.snapshot", sequence, now, json);
+      return snapshotFrame("book.snapshot", sequence, now, json);
     }
     if (kind === "ticker") {
       // The ticker of this sequence number: later changes go to all subscribers alike.
       if (topic.lastTicker === "") topic.lastTicker = tickerJson(market, subject.outcome);
-      return frame("ticker.updated", sequence, now, topic.lastTicker);
+      return snapshotFrame("ticker.updated", sequence, now, topic.lastTicker);
     }
     if (kind === "markets" && market !== null) {
-      return frame(
-        "market.updated",
-        sequence,
-        now,
-        JSON.stringify(marketView(market, this.registry, this.ledger, now)),
-      );
+      const json = JSON.stringify(marketView(market, this.registry, this.ledger, now));
+      return snapshotFrame("market.updated", sequence, now, json);
     }
     return null;
   }

@@ -27,6 +27,11 @@ export function frame(event: string, sequence: number, ts: number, dataJson: str
   return `{"event":"${event}","sequence":${sequence},"ts":${ts},"data":${dataJson}}`;
 }
 
+/** The current state at the start of a subscription, under the sequence of the message that may have brought it before. */
+export function snapshotFrame(event: string, sequence: number, ts: number, dataJson: string): string {
+  return `{"event":"${event}","sequence":${sequence},"ts":${ts},"snapshot":true,"data":${dataJson}}`;
+}
+
 /** What uWebSockets.js keeps for a socket: it copies the fields, so the connection is one of them. */
 export interface SocketData {
   readonly connection: SocketConnection;

@@ -109,9 +109,18 @@ const BookChange = closed({
 
 const Shutdown = Type.Null();
 
+/** Events that a new subscription may begin with. */
+const SNAPSHOTS: readonly string[] = ["book.snapshot", "ticker.updated", "market.updated"];
+const Snapshot = Type.Literal(true, {
+  description: "the state at the start of a subscription; its sequence is that of the last message so far",
+});
+
 /** An event: a message that answers no operation. @param data the schema of its data */
 export function frameOf(event: string, data: TSchema) {
-  return closed({ event: Type.Literal(event), sequence: FrameSequence, ts: Time, data });
+  const fields = { event: Type.Literal(event), sequence: FrameSequence, ts: Time };
+  return closed(
+    SNAPSHOTS.includes(event) ? { ...fields, snapshot: Type.Optional(Snapshot), data } : { ...fields, data },
+  );
 }
 
 /** The response to an operation. @param data the schema of its data on success */
@@ -183,7 +192,9 @@ export const CONNECTION_OPERATIONS = {
     answer: Tied,
   },
   resume: {
-    summary: "Replay the caller's order updates after a sequence, then balance and positions, then continue live",
+    summary:
+      "Replay the caller's order updates after a sequence, then balance and positions, then continue live; 40900 while another " +
+      "replay runs on the connection",
     request: Resume,
     answer: Resumed,
   },

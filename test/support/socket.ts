@@ -21,6 +21,7 @@ import type { TestServer } from "./server.ts";
 const FRAME_DEADLINE_MS = 10_000;
 
 export interface Frame<T = unknown> {
+  readonly snapshot?: true;
   readonly event: string;
   readonly sequence: number;
   readonly ts: number;

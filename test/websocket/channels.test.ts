@@ -152,6 +152,27 @@ describe("ticker", () => {
     expect(tickers(second, outcome)[0]!.sequence).toBe(tickers(second, outcome).at(-1)!.sequence - 1);
     for (const socket of [first, second]) await socket.close();
   });
+
+  test("a state that a subscription begins with is marked, so a repeated subscribe isn't a repeated change", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const [outcome] = market.outcomes as [number];
+    const socket = await Socket.open(world.server, null);
+    for (let n = 0; n < 2; n++) {
+      for (const channel of ["book", "ticker"]) await socket.subscribe(channel, market.id, outcome);
+      await socket.subscribe("markets", market.id);
+    }
+    await user.place(terms(market, 0, BUY, 10, 1));
+    await socket.frame<TickerJson>("ticker.updated", ({ best_bid }) => best_bid === 10);
+    await socket.frame("book.updated");
+    const marks = (event: string): unknown[] => socket.of(event).map(({ snapshot }) => snapshot);
+    expect(marks("book.snapshot")).toEqual([true, true]);
+    expect(marks("market.updated")).toEqual([true, true]);
+    expect(marks("ticker.updated")).toEqual([true, true, undefined]);
+    expect(marks("book.updated")).toEqual([undefined]);
+    const [begun, again, next] = tickers(socket, outcome);
+    expect([again!.sequence, next!.sequence]).toEqual([begun!.sequence, begun!.sequence + 1]);
+    await socket.close();
+  });
 });
 
 describe("subscriptions", () => {
