@@ -7,9 +7,10 @@ import { fileURLToPath } from "node:url";
 import { Histogram } from "../../engine/util/histogram.ts";
 import type { Config } from "../config.ts";
 import { createAddressReader } from "../http/client-address.ts";
+import { Connections, roomForConnections } from "../http/connections.ts";
 import { compileRoutes } from "../http/dispatch.ts";
 import { EventLoopGuard } from "../http/event-loop-guard.ts";
-import { SIGN_IN_REFUSALS_PER_SECOND } from "../http/limits.ts";
+import { MAX_HTTP_CONNECTIONS, SIGN_IN_REFUSALS_PER_SECOND } from "../http/limits.ts";
 import { RateLimiter } from "../http/rate-limiter.ts";
 import { ResponseThrottle } from "../http/response-throttle.ts";
 import { SecurityHeaders } from "../http/security-headers.ts";
@@ -18,6 +19,7 @@ import { StaticSite } from "../http/static-site.ts";
 import type { Logger } from "../logger.ts";
 import { Metrics } from "../operators/metrics.ts";
 import { SocketHub } from "../websocket/hub.ts";
+import { MAX_WS_CONNECTIONS } from "../websocket/limits.ts";
 import { SocketTickets } from "../websocket/tickets.ts";
 import type { AccountServices } from "./account-services.ts";
 import type { ExchangeDatabase } from "./database.ts";
@@ -58,7 +60,11 @@ export function createGateway(options: GatewayOptions) {
   const routes = compileRoutes(
     createRoutes({
       ...{ ...trading, ...identity, ...operators, tickets, limiter, operatorsNeedSecondFactor },
-      metrics: createMetrics(options, () => hub.counts()),
+      metrics: createMetrics(options, () => ({
+        ...hub.counts(),
+        plain: connections.plain,
+        refused: connections.refused,
+      })),
       unready: lifecycle.unready,
       publicUrl: publicUrl.site,
       addressRule: config.withdrawalAddress,
@@ -79,7 +85,10 @@ export function createGateway(options: GatewayOptions) {
     lifecycle,
   };
   const sockets = { tickets, app, startedAt, maxSocketsPerAddress };
-  const hub = new SocketHub({ exchange, entry, history, routes, ...sockets, ...access });
+  const room = roomForConnections(MAX_WS_CONNECTIONS + MAX_HTTP_CONNECTIONS, logger);
+  const connections = new Connections(room, () => hub.counts().connections, logger);
+  connections.register(app);
+  const hub = new SocketHub({ exchange, entry, history, routes, connections, ...sockets, ...access });
   exchange.listen(hub.outbox, hub.channels);
   hub.register();
   registerRoutes(app, routes, access);

@@ -9,6 +9,15 @@
  */
 export const KEEP_ALIVE_S = 7;
 
+/** Open HTTP connections that are no WebSockets. */
+export const MAX_HTTP_CONNECTIONS = 20_000;
+/** Files that stay free for archives, backups and the control socket, whatever clients do. */
+export const SPARE_FILES = 64;
+/** With less room the exchange doesn't start. */
+export const MIN_CONNECTIONS = 16;
+/** How often a line says that connections are refused. */
+export const REPORT_REFUSED_MS = 60_000;
+
 /** The request line and all header fields: browsers send the cookies of every program on the same host name. */
 export const MAX_HEAD_BYTES = 16 * 1024;
 export const MAX_BODY_BYTES = 64 * 1024;

@@ -45,7 +45,8 @@ export interface MetricsOptions {
   /** Of the log's commits: duration in µs, and placements. */
   readonly commitTimes: Histogram;
   readonly commitOrders: Histogram;
-  readonly sockets: () => { readonly connections: number; readonly subscriptions: number };
+  /** Open WebSockets and their subscriptions, plain HTTP connections, and connections refused so far. */
+  readonly sockets: () => Readonly<Record<"connections" | "subscriptions" | "plain" | "refused", number>>;
 }
 
 type Labels = Readonly<Record<string, string | number>>;
@@ -212,6 +213,12 @@ export class Metrics {
     traffic("received_bytes_total", "Bytes of request bodies and of WebSocket messages", "receivedBytes");
     traffic("sent_bytes_total", "Bytes of response bodies and of WebSocket messages", "sentBytes");
     this.gauge("websocket_connections", "Open WebSockets", () => sockets().connections);
+    this.gauge("http_connections", "Open HTTP connections that are no WebSockets", () => sockets().plain);
+    this.counter(
+      "connections_refused_total",
+      "Connections closed at once: too many were open",
+      () => sockets().refused,
+    );
     this.gauge(
       "websocket_subscriptions",
       "Subscriptions of WebSockets to channels of outcomes and markets",

@@ -9,6 +9,7 @@ import type { TemplatedApp, WebSocket } from "uWebSockets.js";
 import type { Authenticator } from "../accounts/authenticator.ts";
 import type { Credential, Principal } from "../accounts/types.ts";
 import { type ApiError, asApiError } from "../errors.ts";
+import type { Connections } from "../http/connections.ts";
 import { MAX_TURN_MS } from "../http/limits.ts";
 import { API_BASE } from "../http/route.ts";
 import { balanceView, positionsOf, positionView } from "../markets/views.ts";
@@ -54,6 +55,7 @@ export interface SocketOptions extends UpgradeOptions, OperationOptions {
   readonly exchange: Exchange;
   readonly history: History;
   readonly app: TemplatedApp;
+  readonly connections: Connections;
   /** ms */
   readonly startedAt: number;
 }
@@ -198,6 +200,7 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
   private open(socket: WebSocket<SocketData>): void {
     const { connection } = socket.getUserData();
     connection.socket = socket;
+    this.options.connections.upgraded();
     this.connections.add(connection);
     this.heartbeatPartOf(connection)?.add(connection);
     const { principal } = connection;

@@ -52,6 +52,8 @@ export interface ServerOptions {
   readonly hasOwnKey?: boolean;
   /** Runs it as another user; only root may. */
   readonly uid?: number;
+  /** Its limit of open files; needs the prlimit command (util-linux). */
+  readonly openFiles?: number;
 }
 
 function environment(options: ServerOptions, dataDir: string): NodeJS.ProcessEnv {
@@ -87,7 +89,10 @@ export class TestServer {
     this.options = options;
     this.dataDir = options.dataDir ?? temporaryFolder();
     if (options.dataDir === undefined && options.hasOwnKey !== true) giveKey(this.dataDir);
-    this.child = spawn(process.execPath, [MAIN], {
+    const { openFiles } = options;
+    const limited = openFiles === undefined ? [] : ["prlimit", `--nofile=${openFiles}:${openFiles}`];
+    const [command = "", ...args] = [...limited, process.execPath, MAIN];
+    this.child = spawn(command, args, {
       env: environment(options, this.dataDir),
       stdio: ["ignore", "pipe", "pipe"],
       ...(options.uid !== undefined && { uid: options.uid }),

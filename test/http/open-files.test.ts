@@ -1,0 +1,123 @@
+/**
+ * The limit of open files: an exchange whose clients open more connections than there is room for closes the new ones at
+ * once, and neither spins nor falls silent. One that has hardly any room doesn't start.
+ */
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { connect, type Socket as TcpSocket } from "node:net";
+import { afterEach, describe, expect, onTestFinished, test } from "vitest";
+import { eventually } from "../support/checks.ts";
+import { Client } from "../support/client.ts";
+import { scrape } from "../support/metrics.ts";
+import { TestServer } from "../support/server.ts";
+import { Socket } from "../support/socket.ts";
+
+const HALF_A_HEAD = "GET /api/v1/time HTTP/1.1\r\nHost: x";
+const REFUSAL = /^cannot start: the limit of open files is 90, the exchange needs \d+: ulimit -n, LimitNOFILE\n$/;
+const hasPrlimit = spawnSync("prlimit", ["--version"]).status === 0;
+if (!hasPrlimit) process.stdout.write("skipped: a limit of open files needs the prlimit command (util-linux)\n");
+
+const filesOf = ({ pid }: TestServer): number => readdirSync(`/proc/${pid}/fd`).length;
+
+/** Processor time of a process so far, s. */
+function cpuOf({ pid }: TestServer): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+describe.skipIf(!hasPrlimit)("the limit of open files", () => {
+  const held: TcpSocket[] = [];
+  afterEach(() => {
+    for (const socket of held.splice(0)) socket.destroy();
+  });
+
+  /** Opens connections that send no more than `text`; resolves once each is open or closed again. */
+  async function hold(server: TestServer, count: number, text: string): Promise<{ closed: () => number }> {
+    let closed = 0;
+    const sockets = Array.from({ length: count }, () => {
+      const socket = connect(server.port, "127.0.0.1");
+      socket.on("error", () => {});
+      socket.on("close", () => closed++);
+      socket.resume();
+      if (text !== "") socket.write(text);
+      return socket;
+    });
+    held.push(...sockets);
+    await Promise.all(sockets.map((socket) => Promise.race([once(socket, "connect"), once(socket, "close")])));
+    return { closed: () => closed };
+  }
+
+  async function start(spare: number): Promise<TestServer> {
+    const probe = await TestServer.start();
+    const own = filesOf(probe);
+    await probe.stop();
+    const server = await TestServer.start({ openFiles: own + spare });
+    onTestFinished(async () => {
+      await server.stop();
+    });
+    return server;
+  }
+
+  test.each([
+    ["half a request head", HALF_A_HEAD],
+    ["nothing", ""],
+  ])("240 connections with %s: those without room are closed, and nothing spins", async (_, text) => {
+    // 64 of them stay free for the exchange's own files.
+    const server = await start(64 + 40);
+    const client = new Client(server, null);
+    const socket = await Socket.open(server, null);
+    expect((await client.request("GET", "/time")).status).toBe(200);
+    const { closed } = await hold(server, 240, text);
+    await eventually(async () => expect(closed()).toBeGreaterThanOrEqual(190));
+    expect(filesOf(server)).toBeLessThan(
+      Number(/Max open files\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/limits`, "utf8"))![1]),
+    );
+    // Connections that are open go on.
+    const [since, cpu] = [performance.now(), cpuOf(server)];
+    for (let n = 0; n < 20; n++) expect((await client.request("GET", "/time")).status).toBe(200);
+    expect((await socket.ask({ op: "ping" })).code).toBe(0);
+    await eventually(async () => expect(performance.now() - since).toBeGreaterThan(1_000));
+    expect(cpuOf(server) - cpu).toBeLessThan((0.5 * (performance.now() - since)) / 1_000);
+    const lines = server.log.filter(({ msg }) => msg.startsWith("too many connections"));
+    expect(lines).toMatchObject([{ level: 40, room: expect.any(Number) }]);
+    const metrics = (await client.send("GET", "/metrics", {}, null)).body.toString();
+    const value = (name: string): number => Number(new RegExp(`^exchange_${name} (\\d+)$`, "m").exec(metrics)![1]);
+    expect(value("connections_refused_total")).toBeGreaterThanOrEqual(190);
+    expect([value("websocket_connections"), value("http_connections")]).toEqual([1, 241 - closed()]);
+    // Their end makes room again.
+    for (const each of held.splice(0)) each.destroy();
+    await eventually(async () => {
+      const later = await hold(server, 20, "");
+      await new Promise(setImmediate);
+      expect(later.closed()).toBe(0);
+    });
+    await socket.close();
+    client.close();
+  });
+
+  test("WebSockets take the same room, and count as such from the upgrade on", async () => {
+    const server = await start(64 + 30);
+    const sockets = await Promise.all(Array.from({ length: 20 }, () => Socket.open(server, null)));
+    await eventually(async () => {
+      const figures = await scrape(server);
+      expect(figures.value("exchange_websocket_connections")).toBe(20);
+      expect(figures.value("exchange_http_connections")).toBe(1);
+    });
+    const { closed } = await hold(server, 60, "");
+    await eventually(async () => expect(closed()).toBeGreaterThanOrEqual(45));
+    for (const socket of sockets) expect((await socket.ask({ op: "ping" })).code).toBe(0);
+    await Promise.all(sockets.map((socket) => socket.close()));
+    for (const each of held.splice(0)) each.destroy();
+    await eventually(async () => {
+      const figures = await scrape(server);
+      expect(figures.value("exchange_websocket_connections")).toBe(0);
+      expect(figures.value("exchange_http_connections")).toBe(1);
+    });
+  });
+
+  test("a start without room for connections says so in one line", async () => {
+    const { code, errors } = await TestServer.refuse({ openFiles: 90 });
+    expect([code, errors]).toEqual([1, expect.stringMatching(REFUSAL)]);
+  });
+});
