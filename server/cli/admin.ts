@@ -1,6 +1,7 @@
 /**
- * The operator's command line: `npm run admin -- help` lists its commands. Prints one JSON document to stdout; errors go
- * to stderr, with exit code 1, or 2 for a wrong command line.
+ * The operator's command line: `npm run admin -- help` lists its commands. Prints the result to stdout: for people at a
+ * terminal (show.ts), else, and with `--json`, as one JSON document. Errors go to stderr, with exit code 1, or 2 for a wrong
+ * command line.
  */
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,13 +16,18 @@ import {
   type Given,
   HELP,
   helpOf,
+  JSON_OPTION,
   readArguments,
   requestOf,
   UsageError,
 } from "./commands.ts";
 import { printLog } from "./log.ts";
 import { rebuild } from "./rebuild.ts";
+import { shown, shownFindings } from "./show.ts";
 import { verifyFiles } from "./verify.ts";
+
+/** A person reads the result. */
+let isForPeople = false;
 
 const PROGRAM = fileURLToPath(new URL("./main.js", import.meta.url));
 
@@ -31,6 +37,7 @@ async function main(argv: readonly string[]): Promise<number> {
   if (rest.includes("--help")) return help(command.words.split(" "));
   if (command.words === "help") return help(rest);
   const given = readArguments(command, rest);
+  isForPeople = process.stdout.isTTY && !rest.includes(JSON_OPTION);
   if (command.words === "verify") return verify(given[0]?.value);
   if (command.words === "rebuild") return rebuildHere(given.some(({ field }) => field.field === "replace"));
   if (command.words === "log") return log(given);
@@ -46,8 +53,11 @@ async function main(argv: readonly string[]): Promise<number> {
   );
 }
 
-function print(value: unknown): number {
-  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+/** @param text the value for people, where it isn't as for all */
+function print(value: unknown, text = (columns: number): string => shown(value, columns)): number {
+  // Some terminals say that they have none.
+  const columns = process.stdout.columns || 80;
+  process.stdout.write(isForPeople ? text(columns) : `${JSON.stringify(value, null, 2)}\n`);
   return 0;
 }
 
@@ -92,7 +102,7 @@ function rebuildHere(replaces: boolean): number {
 function verify(file: unknown): number {
   const findings = verifyFiles(file === undefined ? databaseFile() : resolve(String(file)));
   const ok = findings.every((finding) => finding.ok);
-  print({ ok, findings });
+  print({ ok, findings }, () => shownFindings(findings));
   return ok ? 0 : 1;
 }
 

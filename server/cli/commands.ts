@@ -281,6 +281,9 @@ export const COMMANDS: readonly AdminCommand[] = [
   command("market void", "POST /admin/markets/:id/void", "pay equal parts to all outcomes", [MARKET], NOTE),
 ];
 
+/** Every command takes it. */
+export const JSON_OPTION = "--json";
+
 // ---------------------------------------------------------------- help
 
 export const HELP = `Usage: npm run admin -- COMMAND
@@ -288,7 +291,8 @@ export const HELP = `Usage: npm run admin -- COMMAND
 ${COMMANDS.map(helpOf).join("\n")}
 
 AMOUNT is an integer of micro-USDC, or USDC as in 12.5usdc. TIME is ISO 8601 or ms since the epoch. A user is given by
-ID or EMAIL. If no server runs on DATA_DIR, the command starts one that opens no port.
+ID or EMAIL. If no server runs on DATA_DIR, the command starts one that opens no port. At a terminal the result is for
+people; into a pipe or a file, or with ${JSON_OPTION}, it is JSON.
 `;
 
 export function helpOf({ words, args, options, summary }: AdminCommand): string {
@@ -350,8 +354,9 @@ function parse(command: AdminCommand, rest: readonly string[]) {
       return [name, { type: kind === "flag" ? "boolean" : "string", multiple: true } as const];
     }),
   );
+  const json = { type: "boolean", multiple: true } as const;
   try {
-    const parsed = parseArgs({ args: [...rest], options, allowPositionals: true });
+    const parsed = parseArgs({ args: [...rest], options: { json, ...options }, allowPositionals: true });
     for (const [name, texts] of Object.entries(parsed.values)) {
       const isSingle = command.options[name]?.kind !== "texts";
       if (isSingle && (texts as unknown[]).length > 1) throw new TypeError(`--${name}: given twice`);

@@ -2,11 +2,12 @@
  * The operator's command line against a running server, a starting one and a stopped one. Each command runs as an
  * operator runs it, in a process of its own. The tests share one data folder, and restart its server.
  */
+import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { decodeProtectedHeader } from "jose";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { admin, startAdmin } from "../support/admin.ts";
+import { ADMIN, admin, environmentOf, startAdmin } from "../support/admin.ts";
 import { eventually, expectEndsWell, expectQuiet, expectSoundDatabase } from "../support/checks.ts";
 import { Client, type OrderJson } from "../support/client.ts";
 import { rowsOf, signingKeys } from "../support/data-dir.ts";
@@ -41,6 +42,30 @@ async function output<T>(dataDir: string, ...args: string[]): Promise<T> {
 const listed = async <T>({ dataDir }: TestServer, ...args: string[]): Promise<T[]> =>
   (await output<{ items: T[] }>(dataDir, ...args)).items;
 const kidOf = ({ accessToken }: SignedIn): string => decodeProtectedHeader(accessToken).kid!;
+
+describe("a result", () => {
+  const hasTerminal = spawnSync("script", ["--version"]).status === 0;
+  if (!hasTerminal) process.stdout.write("skipped: a terminal needs the script command (util-linux)\n");
+  /** Runs a command at a terminal so many columns wide. */
+  function atTerminal(columns: number, line: string): string {
+    const shell = `stty cols ${columns}; "${process.execPath}" "${ADMIN}" ${line}`;
+    const env = environmentOf(world.server.dataDir);
+    return spawnSync("script", ["-qec", shell, "/dev/null"], { env, encoding: "utf8" }).stdout.replaceAll("\r", "");
+  }
+
+  test.skipIf(!hasTerminal)("is for people at a terminal, and JSON into a pipe or with --json", async () => {
+    const { dataDir } = world.server;
+    const piped = (await admin(dataDir, "deposits", "--limit", "2")).out;
+    expect((await admin(dataDir, "deposits", "--limit", "2", "--json")).out).toBe(piped);
+    expect(atTerminal(120, "deposits --limit 2 --json")).toBe(piped);
+    const [{ id, reference }] = (JSON.parse(piped) as { items: [{ id: number; reference: string }] }).items;
+    const [heading, first] = atTerminal(120, "deposits --limit 2").split("\n");
+    expect(heading).toMatch(/^id +amount +reference +created_at +user_id$/);
+    expect(first).toMatch(new RegExp(`^ *${id} +10000\\.00 USDC +${reference} +\\d{4}-.*Z +\\d+$`));
+    expect(atTerminal(40, "deposits --limit 2")).toMatch(new RegExp(`^id +${id}\namount +10000\\.00 USDC\n`));
+    expect(atTerminal(120, "verify")).toMatch(/%\n(ok {6}.*\n)+all \d+ checks passed\n$/);
+  });
+});
 
 describe("keys rotate", () => {
   test("keeps live tokens valid: on a running server, on a stopped one, and over a restart", async () => {
