@@ -23,7 +23,7 @@ const EXPIRY_TICK_MS = 500;
 /** How often expired entries are removed from memory and overdue rows from the tables. */
 const SWEEP_TICK_MS = 30_000;
 const FILES_TICK_MS = 1_000;
-const UPKEEP_TICK_MS = 3_600_000;
+const UPKEEP_TICK_MS = 60_000;
 
 interface TimerOptions {
   readonly database: ExchangeDatabase;

@@ -23,8 +23,6 @@ export interface UpkeepJob {
 export interface UpkeepResult {
   /** The last batch in an archive; 0 for none. */
   readonly archived: number;
-  /** When the first batch was committed that no archive has, ms. */
-  readonly since: number;
   /** Archives of batches before this one are outdated; null if none is. */
   readonly forgetBefore: number | null;
 }
@@ -42,10 +40,8 @@ export function keepLog({ journal: path, tables, archives, logDays }: UpkeepJob)
       projected: batch,
       openingOf: openingIn(archives),
     });
-    const next = journal.prepare("SELECT at FROM batches WHERE number > ? ORDER BY number LIMIT 1").pluck();
     const outdated = logDays === 0 ? null : (outdatedArchives(archives, logDays, at).at(-1) ?? null);
-    const since = (next.get(archived) as number | undefined) ?? at;
-    return { archived, since, forgetBefore: outdated === null ? null : outdated.last + 1 };
+    return { archived, forgetBefore: outdated === null ? null : outdated.last + 1 };
   });
 }
 

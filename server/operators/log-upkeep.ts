@@ -9,6 +9,8 @@ import type { Logger } from "../logger.ts";
 import { ThreadPool } from "../util/thread-pool.ts";
 import type { UpkeepJob, UpkeepResult } from "./log-upkeep-job.ts";
 
+const RETRY_MS = 3_600_000;
+
 export interface LogUpkeepOptions {
   readonly job: UpkeepJob;
   readonly progress: LogProgress;
@@ -18,6 +20,8 @@ export interface LogUpkeepOptions {
   readonly since: number | null;
   /** Runs the job in a thread; another one in tests. */
   readonly start?: (job: UpkeepJob) => UpkeepRun;
+  /** A clock that nobody sets, ms; another one in tests. */
+  readonly now?: () => number;
 }
 
 export interface UpkeepRun {
@@ -30,15 +34,18 @@ export class LogUpkeep {
   private readonly options: LogUpkeepOptions;
   /** The day of the first batch that no archive has; null if there is no batch yet. */
   private openDay: string | null;
-  private since: number | null;
+  /** When a check first found a finished day that no archive has; null while there is none. */
+  private dueAt: number | null = null;
+  /** The next run is a repeat, not before this time. */
+  private retryAt: number | null = null;
+  private readonly now: () => number;
   private running: UpkeepRun | null = null;
-  private isRetry = false;
   private isClosed = false;
   private failed = 0;
 
   constructor(options: LogUpkeepOptions) {
     this.options = options;
-    this.since = options.since;
+    this.now = options.now ?? (() => performance.now());
     this.openDay = options.since === null ? null : dayOf(options.since);
   }
 
@@ -47,18 +54,23 @@ export class LogUpkeep {
     return this.failed;
   }
 
-  /** The time from the first batch that no archive has to the last one, ms. */
+  /** How long a finished day has waited for its archive, ms: since the start at most, whatever the clock says. */
   get unarchivedMs(): number {
-    return this.since === null ? 0 : Math.max(0, this.options.progress.committed.at - this.since);
+    return this.dueAt === null ? 0 : this.now() - this.dueAt;
   }
 
-  /** Starts a run if a day is over or the last run failed. Called at the start, and hourly. */
+  /**
+   * Starts a run if a day is over, or the last run failed an hour ago. A day ends with the first commit of a later one.
+   * Called at the start, and every minute.
+   */
   check(): void {
     const { batch, at } = this.options.progress.projected;
     if (this.running !== null || this.isClosed || batch === 0) return;
-    this.since ??= at;
     this.openDay ??= dayOf(at);
-    if (this.openDay === dayOf(at) && !this.isRetry) return;
+    const now = this.now();
+    if (this.openDay !== dayOf(at)) this.dueAt ??= now;
+    else if (this.retryAt === null) return;
+    if (this.retryAt !== null && now < this.retryAt) return;
     void this.run(dayOf(at));
   }
 
@@ -75,13 +87,14 @@ export class LogUpkeep {
     try {
       const result = await running.result;
       this.openDay = day;
+      this.dueAt = null;
       // Archives that are outdated now are deleted by the next run.
-      this.isRetry = result.forgetBefore !== null;
+      this.retryAt = result.forgetBefore === null ? null : this.now() + RETRY_MS;
       this.finish(result);
     } catch (error) {
       if (this.isClosed) return;
       this.failed++;
-      this.isRetry = true;
+      this.retryAt = this.now() + RETRY_MS;
       logger.error({ error: (error as Error).message }, "the log was not archived: the next try is in an hour");
     } finally {
       this.running = null;
@@ -91,8 +104,7 @@ export class LogUpkeep {
 
   private finish(result: UpkeepResult): void {
     const { writer, logger } = this.options;
-    const { archived, forgetBefore, since } = result;
-    this.since = since;
+    const { archived, forgetBefore } = result;
     if (archived > 0) writer.trimLog(archived);
     logger.info({ archived }, "the log's finished days are archived");
     if (forgetBefore === null) return;

@@ -281,7 +281,7 @@ export class Metrics {
       { labels: { file: "log_wal" }, value: await sizeOf(`${journalPath}-wal`) },
       { labels: { file: "archives" }, value: await sizeOfFolder(archives) },
     ]);
-    this.gauge("log_unarchived_seconds", "The time that journal.db spans beyond the last archive", () => {
+    this.gauge("log_unarchived_seconds", "How long a finished day of the log has waited for its archive", () => {
       return upkeep.unarchivedMs / 1_000;
     });
     this.gauge(

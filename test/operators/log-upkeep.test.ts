@@ -12,7 +12,7 @@ import { keepLog, type UpkeepJob } from "../../server/operators/log-upkeep-job.t
 import { rowsOf } from "../support/data-dir.ts";
 import { DaysLog } from "../support/days-log.ts";
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 
 let days: DaysLog | null = null;
 afterEach(() => {
@@ -30,6 +30,8 @@ function startUpkeep(logDays = 0) {
   const errors: object[] = [];
   const trimmed: number[] = [];
   let failure: Error | null = null;
+  /** Hours of the clock that nobody sets. */
+  let hours = 0;
   const start = (job: UpkeepJob): UpkeepRun => {
     runs.push(job);
     const result = failure === null ? Promise.resolve().then(() => keepLog(job)) : Promise.reject(failure);
@@ -49,7 +51,15 @@ function startUpkeep(logDays = 0) {
   };
   const logger = { info: () => {}, error: (line: object) => void errors.push(line) };
   const since = log.rig.journal.prepare("SELECT min(at) FROM batches").pluck().get() as number;
-  const upkeep = new LogUpkeep({ job, progress, writer, logger: logger as never, since, start });
+  const upkeep = new LogUpkeep({
+    job,
+    progress,
+    writer,
+    logger: logger as never,
+    since,
+    start,
+    now: () => hours * HOUR_MS,
+  });
   const check = async (): Promise<void> => {
     log.project();
     const { position } = log.rig.projector;
@@ -63,7 +73,10 @@ function startUpkeep(logDays = 0) {
   const setFailure = (error: Error | null): void => {
     failure = error;
   };
-  return { log, upkeep, runs, errors, trimmed, check, setFailure };
+  const pass = (count: number): void => {
+    hours += count;
+  };
+  return { log, upkeep, runs, errors, trimmed, check, setFailure, pass };
 }
 
 test("a run starts when a day is over for the tables, and then lets the log delete what is archived", async () => {
@@ -82,23 +95,42 @@ test("a run starts when a day is over for the tables, and then lets the log dele
   expect(runs.length).toBe(1);
 });
 
+test("days without a commit are no age: the first commit after them is archived at once", async () => {
+  const { log, upkeep, runs, check, pass } = startUpkeep();
+  await check();
+  pass(24 * 9);
+  await check();
+  expect([upkeep.unarchivedMs, runs.length]).toEqual([0, 0]);
+  log.tradeDays(9);
+  expect(upkeep.unarchivedMs).toBe(0);
+  await check();
+  expect([upkeep.unarchivedMs, runs.length, upkeep.failures]).toEqual([0, 1, 0]);
+});
+
 test("a run that fails is logged, counted and repeated", async () => {
-  const { log, upkeep, runs, errors, trimmed, check, setFailure } = startUpkeep();
+  const { log, upkeep, runs, errors, trimmed, check, setFailure, pass } = startUpkeep();
   log.tradeDays(2);
   setFailure(new Error("ENOSPC: no space left on device"));
   await check();
+  // Only after an hour, however often it checks.
+  await check();
+  expect([upkeep.failures, runs.length]).toEqual([1, 1]);
+  pass(1);
   await check();
   expect([upkeep.failures, runs.length, trimmed]).toEqual([2, 2, []]);
   expect(errors[0]).toEqual({ error: "ENOSPC: no space left on device" });
-  expect(upkeep.unarchivedMs).toBe(2 * DAY_MS);
+  // Nobody trades, and the age rises nevertheless.
+  pass(2);
+  expect(upkeep.unarchivedMs).toBe(3 * HOUR_MS);
   setFailure(null);
   await check();
+  expect(upkeep.unarchivedMs).toBe(0);
   expect([upkeep.failures, runs.length, trimmed.length]).toEqual([2, 3, 1]);
   expect(readdirSync(log.archives).length).toBe(4);
 });
 
 test("with LOG_DAYS, the tables forget old batches before their archives are deleted", async () => {
-  const { log, runs, check } = startUpkeep(7);
+  const { log, runs, check, pass } = startUpkeep(7);
   log.tradeDays(9);
   await check();
   expect(readdirSync(log.archives).length).toBe(18);
@@ -107,6 +139,7 @@ test("with LOG_DAYS, the tables forget old batches before their archives are del
   const first = row!.log_begins;
   expect(first).toBeGreaterThan(20);
   expect(rowsOf(log.folder, "SELECT count(*) AS old FROM update_index WHERE batch < ?", first)).toEqual([{ old: 0 }]);
+  pass(1);
   await check();
   expect(runs.length).toBe(2);
   expect(readdirSync(log.archives).length).toBe(14);
