@@ -6,9 +6,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Client, OrderJson, OwnFillJson, TransactionJson } from "../support/client.ts";
 import { download, parse } from "../support/exports.ts";
-import { OPERATOR, operatorOf } from "../support/operator.ts";
-import { BUY, SELL, terms } from "../support/terms.ts";
+import { type AuditJson, OPERATOR, operatorOf } from "../support/operator.ts";
+import { BUY, post, SELL, terms } from "../support/trading.ts";
 import { type TestMarket, World } from "../support/world.ts";
+
+const NEW = { question: "Is it so?", outcomes: ["Yes", "No"] };
 
 let world: World;
 let market: TestMarket;
@@ -17,12 +19,13 @@ let maker: Client;
 let taker: Client;
 
 beforeAll(async () => {
-  world = await World.start({ users: 2, markets: [3], named: { operator: OPERATOR } });
+  world = await World.start({ users: 2, markets: [3, 2], named: { operator: OPERATOR } });
   [maker, taker] = [world.user(), world.user()];
   market = world.market(3);
   for (const user of [maker, taker]) await world.split(user, market, 100);
-  const place = (user: Client, outcome: number, side: number, price: number, quantity: number): Promise<OrderJson> =>
-    user.place(terms(market, outcome, side, price, quantity));
+  // Each user's orders are another integration's.
+  const place = (user: Client, outcome: number, side: number, price: number, quantity: number) =>
+    post(user, terms(market, outcome, side, price, quantity), { "X-Builder-Code": user === maker ? "made" : "taken" });
   // Direct, in two fills of one taker.
   await place(maker, 0, SELL, 4_000, 3);
   await place(maker, 0, SELL, 4_100, 4);
@@ -84,6 +87,54 @@ test("transactions name the caller's own fills and their matches, in JSON and CS
   // Two direct matches of two fills, a mint and a merge of three.
   const sizes = [...matches.values()].map((types) => `${new Set(types).size} ${types[0]} ${types.length}`);
   expect(sizes.sort()).toEqual(["1 direct 2", "1 direct 2", "1 merge 3", "1 mint 3"]);
+});
+
+test("a builder's statistics are the orders and fills that carry its code, and no others", async () => {
+  for (const [user, code] of [
+    [maker, "made"],
+    [taker, "taken"],
+  ] as const) {
+    const fills = await user.all<OwnFillJson>("/me/fills");
+    const orders = await user.all<OrderJson>("/orders?status=all");
+    expect(new Set(orders.map(({ builder_code }) => builder_code))).toEqual(new Set([code]));
+    const sum = (of: (fill: OwnFillJson) => number): number => fills.reduce((total, fill) => total + of(fill), 0);
+    expect(await world.anonymous().data("GET", `/builders/${code}/stats`)).toEqual({
+      code,
+      orders: orders.length,
+      fills: fills.length,
+      volume: sum(({ quantity }) => quantity),
+      notional: sum(({ price, quantity }) => price * quantity * 100),
+      fees: sum(({ fee }) => fee),
+    });
+  }
+});
+
+test("lines of the audit log name the user and the row that they are about, with its amount", async () => {
+  const operator = await operatorOf(world.server);
+  const trades = world.market(2);
+  await maker.data("POST", "/wallet/split", { market_id: trades.id, quantity: 2 });
+  await maker.data("POST", "/wallet/merge", { market_id: trades.id, quantity: 1 });
+  const makerId = (await maker.data<{ id: number }>("GET", "/me")).id;
+  const deposit = { user_id: makerId, amount: 1_234_567, reference: "row-ids" };
+  const { id } = await operator.data<{ id: number }>("POST", "/admin/deposits", deposit);
+  const made = await operator.data<{ id: number; slug: string }>("POST", "/admin/markets", NEW);
+  const lines = await operator.all<AuditJson>("/admin/audit-log");
+  const line = (action: string): Partial<AuditJson> => {
+    const { user_id, subject, details } = lines.find((each) => each.action === action)!;
+    return { user_id, subject, details };
+  };
+  const sets = { market_id: trades.id, quantity: 2 };
+  expect(line("wallet.split")).toEqual({ user_id: makerId, subject: trades.id, details: sets });
+  expect(line("wallet.merge")).toEqual({ user_id: makerId, subject: trades.id, details: { ...sets, quantity: 1 } });
+  const { amount, reference } = deposit;
+  expect(line("wallet.deposit")).toEqual({ user_id: makerId, subject: id, details: { amount, reference } });
+  expect(line("market.create")).toEqual({ user_id: null, subject: made.id, details: { slug: made.slug } });
+  // The rows that they name are the user's.
+  const own = await maker.all<{ id: number; amount: number; reference: string }>("/wallet/deposits");
+  expect(own.find((each) => each.id === id)).toMatchObject({ amount, reference });
+  const [entry] = await maker.all<TransactionJson>("/wallet/transactions?type=deposit");
+  expect(entry).toMatchObject({ amount });
+  operator.close();
 });
 
 test("settlements name the market and outcome that paid, deposits their account", async () => {
