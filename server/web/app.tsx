@@ -1,9 +1,11 @@
 /** The layout of every page: header, navigation, account menu, connection status. Loads pages on demand. */
+
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { balance } from "./account-state.ts";
+import { kept, timeZone } from "./browser.ts";
 import { errorMessage } from "./error-messages.ts";
-import { money, timeZone } from "./format.ts";
+import { money } from "./format.ts";
 import { Feed } from "./pages/feed.tsx";
 import { withReturnPath } from "./pages/return-path.ts";
 import type { PagePath } from "./paths.ts";
@@ -214,7 +216,7 @@ function ThemeButton() {
   const change = (): void => {
     const theme = isDark ? "light" : "dark";
     document.documentElement.dataset["theme"] = theme;
-    localStorage.setItem("theme", theme);
+    kept.set("theme", theme);
     setDark(!isDark);
   };
   return (

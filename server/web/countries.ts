@@ -1,4 +1,6 @@
 /** Countries and territories by ISO 3166-1 alpha-2 code, named by the browser. */
+import { regionName } from "./browser.ts";
+
 const CODES = `
 AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC CD CF
 CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG GH
@@ -8,9 +10,7 @@ NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU
 SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT
 ZA ZM ZW`;
 
-const NAMES = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
-
-export const countryName = (code: string): string => NAMES.of(code) ?? code;
+export const countryName = regionName;
 
 /** All countries, sorted by name. */
 export function countries(): (readonly [code: string, name: string])[] {

@@ -77,14 +77,6 @@ export const date = (at: number | null): string => (at === null ? "–" : DATE.f
 export const dateTime = (at: number | null): string => (at === null ? "–" : DATE_TIME.format(at));
 export const clock = (at: number): string => CLOCK.format(at);
 
-/** "Europe/Berlin, UTC+1": the zone of all times that the page shows and reads. */
-export function timeZone(): string {
-  const format = new Intl.DateTimeFormat("en-GB", { timeZoneName: "shortOffset" });
-  const offset = format.formatToParts().find(({ type }) => type === "timeZoneName")?.value ?? "";
-  const zone = format.resolvedOptions().timeZone;
-  return zone === "UTC" ? zone : `${zone}, ${offset.replace("GMT", "UTC")}`;
-}
-
 const MINUTE_MS = 60_000;
 
 /** Value of a datetime-local field for a time, in the browser's zone: "2026-11-22T08:30"; "" for null. */

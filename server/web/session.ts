@@ -3,8 +3,10 @@
  * which no script can read, restores it. Tabs of a browser share the cookie: only one renews at a time, and each learns
  * when another signs in or out.
  */
+
 import { computed, signal } from "@preact/signals";
 import { ApiError, type CallOptions, call, errorOf, send } from "./api.ts";
+import { exclusively, kept, openTabs } from "./browser.ts";
 import { required } from "./required.ts";
 import type { SignInChallenge, User } from "./types.ts";
 import { toast } from "./ui/toast.tsx";
@@ -36,10 +38,10 @@ const listeners = new Set<(token: string | null) => void>();
 
 /** Message between tabs: whose session began, or that it ended. */
 type TabMessage = { readonly signedIn: number } | "out";
-const tabs = new BroadcastChannel("session");
-const broadcast = (message: TabMessage): void => tabs.postMessage(message);
+const tabs = openTabs<TabMessage>("session", receiveFromTab);
+const broadcast = (message: TabMessage): void => tabs.send(message);
 
-/** localStorage key: a refresh cookie probably exists. The page can't see the cookie itself. */
+/** Kept by the browser: a refresh cookie probably exists. The page can't see the cookie itself. */
 const HINT = "signed-in";
 const MAX_RENEW_BEFORE_MS = 30_000;
 /** Fraction of the token's lifetime after which an idle page renews it, so that its stream continues. */
@@ -92,7 +94,7 @@ function storeToken(text: string): void {
   const { at, spread } = IDLE_RENEWAL;
   renewalRetryMs = RENEWAL_RETRY.firstMs;
   scheduleRenewal(lifeMs * (at + spread * Math.random()));
-  localStorage.setItem(HINT, "1");
+  kept.set(HINT, "1");
   for (const listener of listeners) listener(token);
 }
 
@@ -117,7 +119,7 @@ function clearSession(why: string | null = null): void {
   user.value = null;
   sessionState.value = "out";
   sessionNotice.value = null;
-  localStorage.removeItem(HINT);
+  kept.set(HINT, null);
   for (const listener of listeners) listener(null);
 }
 
@@ -136,8 +138,7 @@ export function renew(): Promise<boolean> {
 
 /** One tab at a time: a response still in flight would overwrite the newer cookie. */
 function withRenewalLock<T>(run: () => Promise<T>): Promise<T> {
-  // Browsers offer locks over HTTPS and on localhost only.
-  return navigator.locks === undefined ? run() : navigator.locks.request(LOCK, run);
+  return exclusively(LOCK, run);
 }
 
 async function renewUnderLock(): Promise<boolean> {
@@ -188,7 +189,8 @@ export function startSession(): Promise<void> {
 
 async function restoreSession(): Promise<void> {
   for (let wait = 1; ; wait = Math.min(2 * wait, 30)) {
-    if (localStorage.getItem(HINT) === null) {
+    // Without site data the page can't know, and asks.
+    if (kept.get(HINT) === null && kept.isShared) {
       clearSession();
       return;
     }
@@ -298,17 +300,17 @@ function assertSameSession(startGeneration: number): void {
   if (generation !== startGeneration) throw new ApiError(401, 40100, "signed out in the meantime", null, null);
 }
 
-tabs.addEventListener("message", ({ data }: MessageEvent<TabMessage>) => {
-  if (data === "out") {
+function receiveFromTab(message: TabMessage): void {
+  if (message === "out") {
     if (token !== null) clearSession();
     return;
   }
-  if (user.peek()?.id === data.signedIn) return;
+  if (user.peek()?.id === message.signedIn) return;
   if (user.peek() !== null) clearSession(OTHER_USER_TEXT);
-  localStorage.setItem(HINT, "1");
+  kept.set(HINT, "1");
   sessionState.value = "unknown";
   void startSession();
-});
+}
 
 // A page restored from the back-forward cache has missed the messages of other tabs.
 window.addEventListener("pageshow", ({ persisted }) => {

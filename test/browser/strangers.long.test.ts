@@ -16,6 +16,34 @@ import { expectLoaded, fillInTicket, orderSummaryOf, PATIENTLY, signInTo, ticket
 
 const DAY_MS = 86_400_000;
 
+/** Browsers that keep no site data, or lack what others have. Each function runs in the page. */
+const BROWSERS: Readonly<Record<string, () => void>> = {
+  "storage that throws": () => {
+    for (const name of ["localStorage", "sessionStorage"]) {
+      const refuse = (): never => {
+        throw new DOMException("denied", "SecurityError");
+      };
+      Object.defineProperty(globalThis, name, { get: refuse });
+    }
+  },
+  "storage that is null": () => {
+    for (const name of ["localStorage", "sessionStorage"]) Object.defineProperty(globalThis, name, { value: null });
+  },
+  "storage that is full": () => {
+    // @ts-expect-error: the page's own
+    globalThis.Storage.prototype.setItem = () => {
+      throw new DOMException("full", "QuotaExceededError");
+    };
+  },
+  "neither tabs, locks, clipboard nor names of countries": () => {
+    const missing = { value: undefined, configurable: true };
+    Object.defineProperty(globalThis, "BroadcastChannel", missing);
+    Object.defineProperty(Intl, "DisplayNames", missing);
+    for (const name of ["locks", "clipboard"])
+      Object.defineProperty(Reflect.get(globalThis, "navigator"), name, missing);
+  },
+};
+
 describe.skipIf(NO_BROWSER)("on another computer", () => {
   const openPage = useBrowser();
   let world: World;
@@ -56,6 +84,30 @@ describe.skipIf(NO_BROWSER)("on another computer", () => {
     await expect.poll(() => page.locator(".toasts").textContent(), PATIENTLY).toMatch(/3 of 3 shares filled/);
     // A trade of this minute shows a time of day, not a date.
     await expect.poll(() => page.getByRole("main").textContent(), PATIENTLY).toMatch(/\d\d:\d\d:\d\d/);
+  });
+
+  test.each(Object.entries(BROWSERS))("with %s the page shows markets, signs in and trades", async (_, prepare) => {
+    // Without site data the page asks whether there is a session; the account has no identity application.
+    const possible = [/status of 400 .*auth\/refresh/, /status of 404 .*me\/identity/];
+    const page = await openPage({ baseURL: world.server.root, prepare, possible });
+    await page.goto("/");
+    await page
+      .getByRole("link", { name: /market-0|Market 0|\?/ })
+      .first()
+      .waitFor();
+    await signInTo(page, `/markets/${market.slug}`, "trader@example.com");
+    await expectLoaded(page);
+    for (const name of [/^Switch to/, /^Switch to/]) await page.getByRole("button", { name }).click();
+    await fillInTicket(page, { side: "Buy", outcome: "Outcome 0", price: "50", shares: "1" });
+    await ticketOf(page).getByRole("button", { name: /^Buy/ }).last().click();
+    await expect.poll(() => page.locator(".toasts").textContent(), PATIENTLY).toMatch(/1 of 1 shares filled/);
+    // The cookie outlives the page, whatever else the browser keeps.
+    await page.reload();
+    await expectLoaded(page);
+    await expect.poll(() => ticketOf(page).textContent(), PATIENTLY).toMatch(/Available/);
+    await page.goto("/account");
+    await expectLoaded(page);
+    expect(await page.locator("main .notice.bad").allTextContents()).toEqual([]);
   });
 
   test.each([

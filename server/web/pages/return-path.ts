@@ -1,4 +1,5 @@
 /** Where a sign-in leads: to the remaining verification steps, or back to the page the user came from. */
+import { keptInTab } from "../browser.ts";
 import { here, sitePath } from "../router.ts";
 import type { User } from "../types.ts";
 
@@ -24,10 +25,9 @@ const STORAGE_KEY = "return-to";
 
 /** Stores the return path across a sign-in at an identity provider, for this tab only; null removes it. */
 export function storeReturnPath(path: string | null): void {
-  if (path === null) sessionStorage.removeItem(STORAGE_KEY);
-  else sessionStorage.setItem(STORAGE_KEY, path);
+  keptInTab.set(STORAGE_KEY, path);
 }
 
 export function storedReturnPath(): string | null {
-  return sessionStorage.getItem(STORAGE_KEY);
+  return keptInTab.get(STORAGE_KEY);
 }

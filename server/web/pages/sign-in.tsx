@@ -1,7 +1,9 @@
 /** Signs in with a password or at an identity provider, then returns to the page the user came from. */
+
 import { useEffect, useState } from "preact/hooks";
 import { MAX_RETURN_TO_LENGTH } from "../../accounts/limits.ts";
 import { API, ApiError, call, withQuery } from "../api.ts";
+import { kept } from "../browser.ts";
 import { countryName } from "../countries.ts";
 import { errorMessage } from "../error-messages.ts";
 import { href, navigate, search } from "../router.ts";
@@ -127,7 +129,7 @@ const REMEMBERED = "jurisdiction";
 const OTHER = "";
 
 function Providers({ to }: { to: string }) {
-  const [chosen, setChosen] = useState(() => localStorage.getItem(REMEMBERED) ?? OTHER);
+  const [chosen, setChosen] = useState(() => kept.get(REMEMBERED) ?? OTHER);
   const { data, error, reload } = useFetch(
     (signal) => call<SocialProviders>("GET", "/auth/social", { query: { jurisdiction: chosen }, signal }),
     chosen,
@@ -141,7 +143,7 @@ function Providers({ to }: { to: string }) {
   }, [data]);
   const choose = (code: string): void => {
     setChosen(code);
-    localStorage.setItem(REMEMBERED, code);
+    kept.set(REMEMBERED, code);
   };
   if (error !== null) {
     return (

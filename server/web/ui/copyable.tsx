@@ -1,5 +1,7 @@
 /** A read-only text with a copy button, such as a token. */
+
 import { useId, useRef, useState } from "preact/hooks";
+import { copyText } from "../browser.ts";
 
 /** Selected on focus, copied by the button. */
 export function Copyable({ label, text }: { label: string; text: string }) {
@@ -7,13 +9,8 @@ export function Copyable({ label, text }: { label: string; text: string }) {
   const id = useId();
   const field = useRef<HTMLInputElement>(null);
   const copy = async (): Promise<void> => {
+    await copyText(text);
     field.current?.select();
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      // Browsers offer the clipboard API over HTTPS only; this older call works everywhere.
-      document.execCommand("copy");
-    }
     setCopied(true);
   };
   return (

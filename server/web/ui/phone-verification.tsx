@@ -1,6 +1,7 @@
 /** Verifies a phone number in two steps: the number, then the code sent to it by text message. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { isSixDigits, withoutSeparators } from "../../accounts/code-text.ts";
 import { MAX_WRONG_CODES, PHONE_CODE_MS } from "../../accounts/limits.ts";
 import { fieldErrorMessage } from "../error-messages.ts";
 import { required } from "../required.ts";
@@ -101,8 +102,8 @@ function CodeStep({ phone, onVerified, onChangeNumber, resend }: CodeProps) {
     const timer = setTimeout(() => setWaitS(waitS - 1), 1_000);
     return () => clearTimeout(timer);
   }, [waitS]);
-  const digits = code.replaceAll(/[\s-]/g, "");
-  const problem = /^\d{6}$/.test(digits) ? null : "Enter the six-digit code.";
+  const digits = withoutSeparators(code);
+  const problem = isSixDigits(digits) ? null : "Enter the six-digit code.";
   const { form, shown, submit } = useForm({ code: problem });
   const verify = useAction(async () => {
     user.value = await request<User>("POST", "/me/phone/verify", { body: { code: digits } });
@@ -120,7 +121,7 @@ function CodeStep({ phone, onVerified, onChangeNumber, resend }: CodeProps) {
         label="Code"
         inputMode="numeric"
         autoComplete="one-time-code"
-        maxLength={8}
+        maxLength={32}
         value={code}
         problem={shown.code ?? serverProblem}
         onInput={(text) => {

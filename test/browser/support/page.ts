@@ -25,6 +25,8 @@ interface PageOptions {
   readonly phone?: boolean;
   /** How far the computer's clock is ahead, ms. */
   readonly shiftMs?: number;
+  /** Changes the browser, in each page before its scripts. */
+  readonly prepare?: () => void;
   /** The computer's time zone. */
   readonly timezoneId?: string;
   /**
@@ -55,7 +57,7 @@ export function useBrowser(): OpenPage {
 
 async function open(
   browser: Browser,
-  { baseURL, phone = false, shiftMs = 0, timezoneId, expected = [], possible = [] }: PageOptions = {},
+  { baseURL, phone = false, shiftMs = 0, prepare, timezoneId, expected = [], possible = [] }: PageOptions = {},
 ): Promise<Page> {
   const viewport = phone ? PHONE : DESKTOP;
   const context = await browser.newContext({
@@ -64,6 +66,7 @@ async function open(
     ...{ viewport, isMobile: phone, hasTouch: phone, reducedMotion: "reduce" },
   });
   const errors = await watch(context);
+  if (prepare !== undefined) await context.addInitScript(prepare);
   if (shiftMs !== 0) await context.addInitScript(shiftClock, shiftMs);
   const page = await context.newPage();
   onTestFinished(async () => {

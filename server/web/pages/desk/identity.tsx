@@ -1,5 +1,7 @@
 /** Applications for KYC tier 2: review, approve, reject. */
+
 import { useState } from "preact/hooks";
+import { countryName } from "../../countries.ts";
 import { dateTime, humanize } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user } from "../../session.ts";
@@ -25,7 +27,6 @@ interface Decision {
   readonly isApproval: boolean;
 }
 
-const COUNTRIES = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
 const documentOf = ({ document_type }: OperatorApplication): string => humanize(document_type);
 
 export function Identity() {
@@ -56,7 +57,7 @@ export function Identity() {
               { title: "User", show: ({ user_id, email: of }) => <UserLink id={user_id} email={of} /> },
               { title: "Document", show: documentOf },
               { title: "Number", show: ({ document_number }) => <span class="mono">{document_number}</span> },
-              { title: "Country", show: ({ country }) => `${COUNTRIES.of(country) ?? country} (${country})` },
+              { title: "Country", show: ({ country }) => `${countryName(country)} (${country})` },
               { title: "Applied", show: ({ created_at }) => dateTime(created_at) },
               { title: "Status", show: (each) => <State application={each} /> },
               {

@@ -1,6 +1,8 @@
 /** Code with a copy button, and request samples in several languages. */
+
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
+import { copyText } from "../../browser.ts";
 import { SegmentedControl } from "../../ui/fields.tsx";
 import { LANGUAGES, type Language, type Sample } from "./samples.ts";
 
@@ -11,17 +13,7 @@ const COPIED_MS = 2_000;
 export function Code({ label, text }: { label: string; text: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = async (): Promise<void> => {
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      // Browsers offer the clipboard API over HTTPS only; this older call works everywhere.
-      const field = document.createElement("textarea");
-      field.value = text;
-      document.body.append(field);
-      field.select();
-      document.execCommand("copy");
-      field.remove();
-    }
+    await copyText(text);
     setCopied(true);
     setTimeout(() => setCopied(false), COPIED_MS);
   };

@@ -1,5 +1,7 @@
 /** Dialogs that add an authenticator app or a passkey. */
+
 import { useEffect, useState } from "preact/hooks";
+import { isSixDigits, withoutSeparators } from "../../../accounts/code-text.ts";
 import { fieldErrorMessage } from "../../error-messages.ts";
 import { required } from "../../required.ts";
 import type { ConfirmedFactor, Enrolment } from "../../types.ts";
@@ -47,7 +49,7 @@ function AppCodeDialog({ enrolment, onAdded, onClose }: AddProps & { enrolment: 
   }, []);
   const [code, setCode] = useState("");
   const { form, shown, submit } = useForm({
-    code: /^\s*(\d\s*){6}$/.test(code) ? null : "Enter the six-digit code.",
+    code: isSixDigits(withoutSeparators(code)) ? null : "Enter the six-digit code.",
   });
   const { run, isBusy, error, clear } = useAction(async () => onAdded(await confirm(enrolment, { code })));
   const serverProblem = fieldErrorMessage(error, "code");
@@ -63,7 +65,7 @@ function AppCodeDialog({ enrolment, onAdded, onClose }: AddProps & { enrolment: 
           label="Code"
           inputMode="numeric"
           autoComplete="one-time-code"
-          maxLength={12}
+          maxLength={32}
           value={code}
           problem={shown.code ?? serverProblem}
           onInput={(text) => {
