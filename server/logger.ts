@@ -1,14 +1,35 @@
-/** JSON lines on stdout. No line ever holds a token, a password or a code. */
-import { type Logger as PinoLogger, pino } from "pino";
+/** JSON lines on stdout, which never wait for their reader. No line ever holds a token, a password or a code. */
+import { type LogFn, type Logger as PinoLogger, pino } from "pino";
 import type { ApiError } from "./errors.ts";
+import { LineLimit } from "./util/line-limit.ts";
+import { LogOutput } from "./util/log-output.ts";
 
 export type Logger = PinoLogger;
 
-export function createLogger(level: string): Logger {
-  return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: 1, sync: true }),
-  );
+/** How often messages whose lines were left out are counted. */
+const LEFT_OUT_TICK_MS = 10_000;
+const FATAL = 60;
+
+/** The log, and where its lines go. */
+export interface Log {
+  readonly logger: Logger;
+  readonly output: LogOutput;
+}
+
+export function createLog(level: string): Log {
+  const output = new LogOutput();
+  const limit = new LineLimit();
+  const logMethod = function (this: Logger, args: Parameters<LogFn>, method: LogFn, lineLevel: number): void {
+    const message = args.find((argument) => typeof argument === "string") ?? "";
+    if (lineLevel >= FATAL || limit.admits(message, performance.now())) method.apply(this, args);
+  };
+  const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, hooks: { logMethod } }, output);
+  output.onReadAgain((dropped) => logger.warn({ dropped }, "log lines were dropped: nobody read them"));
+  const count = (): void => {
+    for (const each of limit.leftOut(performance.now()) ?? []) logger.warn(each, "lines of one message were left out");
+  };
+  setInterval(count, LEFT_OUT_TICK_MS).unref();
+  return { logger, output };
 }
 
 /**

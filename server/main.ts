@@ -30,14 +30,19 @@ import { startThreads, watchThreads } from "./bootstrap/threads.ts";
 import { startTimers } from "./bootstrap/timers.ts";
 import { createTradingServices } from "./bootstrap/trading-services.ts";
 import { type Config, readConfig } from "./config.ts";
+import { misspelled } from "./environment.ts";
 import { ConfigError } from "./errors.ts";
-import { createLogger, type Logger } from "./logger.ts";
+import { createLog, type Log } from "./logger.ts";
 import { OrderStore } from "./trading/order-store.ts";
 import { lockDataFolder, restrictToOwner } from "./util/data-folder.ts";
 
-async function start(config: Config, logger: Logger): Promise<void> {
+async function start(config: Config, { logger, output }: Log): Promise<void> {
   // 1. The configuration was read below; the machine has to match it.
   exitOnSignals();
+  for (const { name, meant } of misspelled(process.env)) {
+    const text = meant === null ? "is no setting of the exchange" : `is no setting of the exchange: is it ${meant}?`;
+    logger.warn(`the variable ${name} ${text}`);
+  }
   const uws = await preparePlatform(logger);
   const lifecycle = new Lifecycle();
   const publicUrl = new PublicUrl(config.publicUrl);
@@ -77,7 +82,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   // 5. Listen: requests get 50300 until the exchange is ready.
   const app = createApp(config, uws);
   const services = { ...base, threads, trading, identity, operators };
-  const gateway = createGateway({ ...services, app });
+  const gateway = createGateway({ ...services, app, output });
   const { hub } = gateway;
   const listening = await listen(config, uws, app);
   publicUrl.resolvePort(listening.port);
@@ -99,7 +104,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const timers = startTimers({ ...services, hub, overdue, fail });
   const control = openControlSocket({ ...services, gateway });
   const { socket: listenSocket, port } = listening;
-  stopOnSignals(createShutdown({ ...services, uws, app, listenSocket, timers, control, gateway, lock }));
+  stopOnSignals(createShutdown({ ...services, uws, app, listenSocket, timers, control, gateway, lock, output }));
   lifecycle.phase = "ready";
   overdue.begin();
   operators.upkeep.check();
@@ -110,7 +115,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
 
 try {
   const config = readConfig(process.env);
-  await start(config, createLogger(config.logLevel));
+  await start(config, createLog(config.logLevel));
 } catch (thrown) {
   const error = explainDamage(thrown);
   const isPlain = error instanceof ConfigError || error instanceof PlatformError;

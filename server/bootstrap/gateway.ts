@@ -18,6 +18,7 @@ import { registerRoutes } from "../http/server.ts";
 import { StaticSite } from "../http/static-site.ts";
 import type { Logger } from "../logger.ts";
 import { Metrics } from "../operators/metrics.ts";
+import type { LogOutput } from "../util/log-output.ts";
 import { SocketHub } from "../websocket/hub.ts";
 import { MAX_WS_CONNECTIONS } from "../websocket/limits.ts";
 import { SocketTickets } from "../websocket/tickets.ts";
@@ -44,6 +45,7 @@ interface GatewayOptions {
   readonly lifecycle: Lifecycle;
   readonly publicUrl: PublicUrl;
   readonly logger: Logger;
+  readonly output: LogOutput;
 }
 
 export type Gateway = ReturnType<typeof createGateway>;
@@ -105,6 +107,7 @@ function createMetrics(options: GatewayOptions, sockets: Sockets): Metrics {
     journalPath: database.journalPath,
     archives: database.archives,
     upkeep: operators.upkeep,
+    output: options.output,
     unready: lifecycle.unready,
     batchCommands: threads.batchCommands.map((memory) => new Histogram(memory)),
     commitTimes: new Histogram(threads.commitTimes),

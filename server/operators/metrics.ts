@@ -38,6 +38,8 @@ export interface MetricsOptions {
   /** The folder of the log's archives. */
   readonly archives: string;
   readonly upkeep: Pick<LogUpkeep, "failures" | "unarchivedMs">;
+  /** The program's own log. */
+  readonly output: { readonly dropped: number };
   /** Why the exchange does not trade; null while it does. */
   readonly unready: () => string | null;
   /** By engine thread: commands in its batches. */
@@ -257,7 +259,7 @@ export class Metrics {
 
   /** Whether the exchange trades, and what operators watch: back-ups and the disk. */
   private addUpkeep(): void {
-    const { archives, dataDir, databasePath, faults, journalPath, unready, upkeep } = this.options;
+    const { archives, dataDir, databasePath, faults, journalPath, output, unready, upkeep } = this.options;
     this.gauge("ready", "1 while the exchange trades, 0 while it starts or stops or after trading has stopped", () =>
       unready() === null ? 1 : 0,
     );
@@ -284,6 +286,11 @@ export class Metrics {
     this.gauge("log_unarchived_seconds", "How long a finished day of the log has waited for its archive", () => {
       return upkeep.unarchivedMs / 1_000;
     });
+    this.counter(
+      "log_lines_dropped_total",
+      "Lines of the program's own log that nobody read in time",
+      () => output.dropped,
+    );
     this.gauge(
       "log_faults",
       "Missing or damaged parts of the log, found at the start and by reads",
