@@ -103,7 +103,14 @@ function readUrls(given: Environment): Pick<Config, "publicUrl" | "smtpUrl" | "s
   if (smsWebhookUrl !== null && new URL(smsWebhookUrl).username !== "") {
     throw new ConfigError("SMS_WEBHOOK_URL must have no user name");
   }
-  return { publicUrl: publicUrl.replace(/\/+$/, ""), smtpUrl, smsWebhookUrl };
+  return { publicUrl: normalized(publicUrl), smtpUrl, smsWebhookUrl };
+}
+
+/** The origin as browsers write it, and the path below which a proxy serves the exchange, if any. */
+function normalized(publicUrl: string): string {
+  const { origin, pathname, username } = new URL(publicUrl);
+  if (username !== "") throw new ConfigError("PUBLIC_URL must have no user name");
+  return origin + pathname.replace(/\/+$/, "");
 }
 
 function readUrl(name: string, value: string | undefined, protocols: readonly string[]): string | null {

@@ -65,6 +65,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
   const values: Record<string, unknown> = {};
   for (const [name, schema] of Object.entries<TSchema>(Environment.properties)) {
     const value = env[name] === "" ? undefined : env[name];
+    if (value !== undefined) checkWrapping(name, value);
     const { type, default: fallback } = schema as Rule;
     if (value === undefined) {
       if (fallback !== undefined) values[name] = fallback;
@@ -76,6 +77,56 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
   if (validator.Check(values)) return values;
   const name = validator.Errors(values)[0]?.instancePath.slice(1) ?? "";
   throw new ConfigError(explain(name, env[name]));
+}
+
+/** Values that may hold a password or a key: no message repeats them. */
+const SECRETS: readonly string[] = ["SMTP_URL", "SMS_WEBHOOK_URL", "SOCIAL_PROVIDERS"];
+/** What env files, editors and word processors leave around a value: quotes, white space, line ends, invisible characters. */
+const WRAPPED =
+  /^[\s\p{Cf}"'`\u201c-\u201f\u2018-\u201b\u00ab\u00bb]|[\s\p{Cf}"'`\u201c-\u201f\u2018-\u201b\u00ab\u00bb]$/u;
+/** A sender's name may be in quotes, its address isn't. */
+const QUOTED_NAME = /^"[^"]*" <[^"]*>$/;
+
+/** @throws ConfigError where the value has quotes or white space around it, or more than one line */
+function checkWrapping(name: string, value: string): void {
+  const isWrapped = WRAPPED.test(value) && !(name === "MAIL_FROM" && QUOTED_NAME.test(value));
+  const isBroken = /\p{Cc}/u.test(value) && !value.startsWith("{");
+  if (!isWrapped && !isBroken) return;
+  const shown = SECRETS.includes(name) ? "" : `, not ${JSON.stringify(value)}`;
+  throw new ConfigError(`${name} must be one line without quotes or white space around it${shown}`);
+}
+
+/** Names that look like ours and are none, with the one that they may mean; null: only our prefix says so. */
+export function misspelled(env: NodeJS.ProcessEnv): { readonly name: string; readonly meant: string | null }[] {
+  const known = Object.keys(Environment.properties);
+  const found: { name: string; meant: string | null }[] = [];
+  for (const name of Object.keys(env)) {
+    if (known.includes(name)) continue;
+    const bare = name.toUpperCase().replace(PREFIX, "");
+    const meant = known.find((each) => distance(bare, each) <= mostLettersOff(each)) ?? null;
+    if (meant !== null || PREFIX.test(name.toUpperCase())) found.push({ name, meant });
+  }
+  return found;
+}
+
+const PREFIX = /^(PREDICTION_)?EXCHANGE_/;
+
+/** Few letters make another word of a short one (HOME isn't HOST), and a plural of a long one. */
+const mostLettersOff = ({ length }: string): number => (length < 8 ? 1 : length < 12 ? 2 : 3);
+
+/** The number of letters to add, leave out or change between two names. */
+function distance(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > 3) return Number.POSITIVE_INFINITY;
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
 }
 
 /** The keywords that our schemas use. */

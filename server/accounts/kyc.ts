@@ -9,6 +9,7 @@ import { HourlyLimit } from "../util/hourly-limit.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
+import { isSixDigits, withoutSeparators } from "./code-text.ts";
 import {
   MAX_CODES_PER_ADDRESS_AND_HOUR,
   MAX_CODES_PER_NUMBER_AND_HOUR,
@@ -98,7 +99,9 @@ export class KycVerification {
   }
 
   /** @throws ApiError 40000 for a wrong code; 40900 without an active one: expired, or used up by five wrong attempts */
-  async verifyPhone(principal: Principal, code: string, context: RequestContext): Promise<User> {
+  async verifyPhone(principal: Principal, typed: string, context: RequestContext): Promise<User> {
+    const code = withoutSeparators(typed);
+    if (!isSixDigits(code)) throw badRequest("code: must be the six digits of the message");
     const { user } = principal.credential;
     const found = this.codes.get(user.id);
     if (found === undefined || found.code === "" || found.expiresAt <= context.now) {

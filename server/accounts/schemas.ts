@@ -97,7 +97,11 @@ export const CallbackQuery = Type.Object(
 export const PhoneNumber = closed({ phone: Type.String({ minLength: 1, maxLength: 32, description: "E.164" }) });
 
 export const PhoneCode = closed({
-  code: Type.String({ pattern: "^\\d{6}$", description: "six digits from the message" }),
+  code: Type.String({
+    minLength: 1,
+    maxLength: 64,
+    description: "six digits from the message; spaces and dashes are ignored",
+  }),
 });
 
 export const IdentityDocument = closed({

@@ -8,6 +8,7 @@ import { randomBytes } from "node:crypto";
 import type { SecondFactorRow, SecondFactorRows, TotpRow } from "../../engine/projection/load/accounts.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { AccountWriter } from "./account-writer.ts";
+import { isSixDigits, withoutSeparators } from "./code-text.ts";
 import { RECOVERY_CODES } from "./limits.ts";
 import type { Passkeys } from "./passkeys.ts";
 import type { SecondFactorKeys } from "./second-factor-keys.ts";
@@ -31,9 +32,6 @@ export interface UsedFactor {
 
 /** 80 bits, formatted as four groups of four. */
 const RECOVERY_BYTES = 10;
-const TOTP_CODE = /^\d{6}$/;
-/** What people type between the groups of a code. */
-const SEPARATORS = /[\s-]/g;
 
 interface Options {
   readonly writer: AccountWriter;
@@ -104,8 +102,8 @@ export class SecondFactors {
 
   /** Uses up one of the user's codes; null for a wrong one. */
   useCode(userId: number, text: string, now: number): UsedFactor | null {
-    const code = text.replaceAll(SEPARATORS, "");
-    return TOTP_CODE.test(code) ? this.useTotp(userId, code, now) : this.useRecoveryCode(userId, code, now);
+    const code = withoutSeparators(text);
+    return isSixDigits(code) ? this.useTotp(userId, code, now) : this.useRecoveryCode(userId, code, now);
   }
 
   private useTotp(userId: number, code: string, now: number): UsedFactor | null {

@@ -14,6 +14,15 @@ const PROJECTOR = "projector";
 /** How long a server that has failed keeps responding 50300 before it exits. */
 const FAILED_GRACE_MS = 10_000;
 
+/** What an operator does about it, by the error's text. */
+const REMEDIES: readonly (readonly [RegExp, string])[] = [
+  [
+    /SQLITE_BUSY|database is locked/,
+    "another program holds a lock on journal.db: end its transaction (fuser -v journal.db); the exchange starts again by itself",
+  ],
+  [/SQLITE_FULL|ENOSPC|database or disk is full/, "the disk is full: free space; the exchange starts again by itself"],
+];
+
 /** Stops trading for good. @param error for the log */
 export type FailTrading = (thread: string, error: string) => void;
 
@@ -32,7 +41,9 @@ export function createFailureHandler({ lifecycle, exchange, writer, projected, l
     if (thread === PROJECTOR) projected.end();
     if (lifecycle.phase === "failed") return;
     lifecycle.phase = "failed";
-    logger.fatal({ thread, error }, "trading has stopped: nothing more can be made durable");
+    const remedy = REMEDIES.find(([pattern]) => pattern.test(error))?.[1];
+    const line = remedy === undefined ? { thread, error } : { thread, error, remedy };
+    logger.fatal(line, "trading has stopped: nothing more can be made durable");
     const refusal = overloaded(FAILED);
     exchange.refusal = refusal;
     exchange.failPending(outcomeUnknown(FAILED));

@@ -2,6 +2,8 @@
 
 /** How long a shutdown may take before the process exits anyway. */
 export const SHUTDOWN_DEADLINE_MS = 9_000;
+/** How long a shutdown waits for the reader of the log. */
+export const LOG_FLUSH_MS = 1_000;
 
 /** How far the tables may be behind the log. */
 export interface LagBounds {

@@ -3,18 +3,26 @@
  * SHUTDOWN_DEADLINE_MS. The order of the steps is the contract: a later step relies on every earlier one.
  */
 import type * as Uws from "uWebSockets.js";
+import { constants } from "node:os";
 import type Database from "better-sqlite3";
 import type { ControlSocket } from "../cli/control-socket.ts";
 import type { Logger } from "../logger.ts";
+import type { LogOutput } from "../util/log-output.ts";
 import type { AccountServices } from "./account-services.ts";
 import type { Gateway } from "./gateway.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import { SHUTDOWN_DEADLINE_MS } from "./limits.ts";
+import { LOG_FLUSH_MS, SHUTDOWN_DEADLINE_MS } from "./limits.ts";
 import type { OperatorServices } from "./operator-services.ts";
 import type { Threads } from "./threads.ts";
 import type { TradingServices } from "./trading-services.ts";
 
-const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
+/** A supervisor, Ctrl-C, a closed terminal, Ctrl-\\, a failing power supply, a limit of CPU time. */
+const STOP_SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGPWR", "SIGXCPU"] as const;
+/**
+ * Habits of log rotation and of other programs. Without a listener Node would open its debugger on SIGUSR1, through which any
+ * user of the machine could run code as the exchange, and the others would end the process at once.
+ */
+const IGNORED_SIGNALS = ["SIGUSR1", "SIGUSR2", "SIGALRM", "SIGVTALRM", "SIGIO"] as const;
 const PENDING_POLL_MS = 5;
 
 const exitAtOnce = (): void => process.exit(0);
@@ -24,17 +32,23 @@ const exitAtOnce = (): void => process.exit(0);
  * process that started it with a channel between the two (admin-client.ts, the demo).
  */
 export function exitOnSignals(): void {
-  for (const signal of STOP_SIGNALS) process.on(signal, exitAtOnce);
+  for (const signal of STOP_SIGNALS) listen(signal, exitAtOnce);
+  for (const signal of IGNORED_SIGNALS) listen(signal, () => {});
   process.on("disconnect", exitAtOnce);
   // The channel may have closed before this listener was there; without a channel this is undefined.
   if (process.connected === false) exitAtOnce();
+}
+
+function listen(signal: NodeJS.Signals, listener: () => void): void {
+  // Not every system has them all.
+  if (signal in constants.signals) process.on(signal, listener);
 }
 
 /** From now on the same signals stop the server in order. */
 export function stopOnSignals(stop: (signal: string) => Promise<void>): void {
   for (const signal of STOP_SIGNALS) {
     process.off(signal, exitAtOnce);
-    process.on(signal, () => void stop(signal));
+    listen(signal, () => void stop(signal));
   }
   process.off("disconnect", exitAtOnce);
   process.on("disconnect", () => void stop("disconnect"));
@@ -55,6 +69,7 @@ interface ShutdownOptions {
   readonly lock: Database.Database;
   readonly lifecycle: Lifecycle;
   readonly logger: Logger;
+  readonly output: LogOutput;
 }
 
 /** Returns the function that stops the server and exits; after the first call it does nothing. */
@@ -73,6 +88,7 @@ export function createShutdown(options: ShutdownOptions): (signal: string) => Pr
     options.app.close();
     options.lock.close();
     logger.info("stopped");
+    await options.output.flush(LOG_FLUSH_MS);
     process.exit(0);
   };
 }

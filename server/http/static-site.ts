@@ -106,7 +106,8 @@ export class StaticSite {
     if (file === undefined) return null;
     const isFound = isPage || this.files.has(path);
     const { body, etag, lines } = chooseVariant(file, acceptEncoding);
-    if (isFound && ifNoneMatch.includes(etag)) return { status: 304, lines, body: null };
+    if (isFound && (ifNoneMatch.trim() === "*" || ifNoneMatch.includes(etag)))
+      return { status: 304, lines, body: null };
     return { status: isFound ? 200 : 404, lines, body };
   }
 

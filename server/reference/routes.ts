@@ -61,7 +61,7 @@ export function createDocumentRoutes(publicUrl: () => string, routes: () => read
         reply.header("Vary", "Accept-Encoding");
         const isKnown = (headers["if-none-match"] ?? "")
           .split(",")
-          .some((each) => each.trim().replace(/^W\//, "") === tag);
+          .some((each) => ["*", tag].includes(each.trim().replace(/^W\//, "")));
         if (isZipped && !isKnown) reply.header("Content-Encoding", "gzip");
         reply.plain(isKnown ? 304 : 200, isKnown ? "" : body);
         return undefined;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { readSeed } from "../../server/bootstrap/seed.ts";
 import { readConfig } from "../../server/config.ts";
+import { Environment, misspelled } from "../../server/environment.ts";
 import { ConfigError } from "../../server/errors.ts";
 import { DEFAULT_RATE_LIMITS } from "../../server/http/rate-limiter.ts";
 
@@ -48,6 +49,9 @@ test("without any variable, the documented defaults apply", () => {
 test("the public URL has an IPv6 host in brackets, and may end with or without a slash", () => {
   expect(readConfig({ HOST: "::1", PORT: "1" }).publicUrl).toBe("http://[::1]:1");
   expect(readConfig({ PUBLIC_URL: "https://example.com//" }).publicUrl).toBe("https://example.com");
+  expect(readConfig({ PUBLIC_URL: "HTTPS://Exchange.Example.com:443" }).publicUrl).toBe("https://exchange.example.com");
+  expect(readConfig({ PUBLIC_URL: "http://EXAMPLE.com:8080/Trade/" }).publicUrl).toBe("http://example.com:8080/Trade");
+  expect(() => readConfig({ PUBLIC_URL: "https://me:x@example.com" })).toThrow(/^PUBLIC_URL must have no user name$/);
 });
 
 test("operators need a second factor unless the exchange listens on the loopback interface only, or a variable decides", () => {
@@ -117,6 +121,71 @@ describe("a wrong value names its variable", () => {
     expect(() => readConfig({ [name]: value })).toThrow(ConfigError);
     expect(() => readConfig({ [name]: value })).toThrow(name);
   });
+});
+
+describe("what env files leave around a value", () => {
+  /** A valid value of each variable. */
+  const valid: Record<string, string> = {
+    ...{ NETWORK: "on", HOST: "127.0.0.1", PORT: "8080", PUBLIC_URL: "https://example.com", DATA_DIR: "/data" },
+    ...{ TLS_CERT: file("c.pem", ""), TLS_KEY: file("k.pem", ""), TRUSTED_PROXIES: "10.0.0.1", ENGINE_THREADS: "1" },
+    ...{ DURABILITY: "full", LOG_DAYS: "7", SEED_FILE: file("seed.json", {}), LOG_LEVEL: "info", RATE_LIMITS: "on" },
+    ...{ MAX_SOCKETS_PER_ADDRESS: "5", MERGE_FEE: "0", WITHDRAWAL_ADDRESS: "evm", TWO_PERSON_RULE: "terms" },
+    ...{ REQUIRE_OPERATOR_SECOND_FACTOR: "on", ACCESS_TOKEN_TTL: "900", REFRESH_TOKEN_TTL: "900" },
+    ...{ SOCIAL_PROVIDERS: "{}", SMTP_URL: "smtp://mail.example.com", MAIL_FROM: "Desk <desk@example.com>" },
+    SMS_WEBHOOK_URL: "https://sms.example.com",
+  };
+  const wrappings: readonly ((value: string) => string)[] = [
+    ...[(value: string) => `"${value}"`, (value: string) => `'${value}'`, (value: string) => `\u201c${value}\u201d`],
+    ...[(value: string) => `${value}\r`, (value: string) => `${value}\n`, (value: string) => ` ${value}`],
+    ...[(value: string) => `${value} `, (value: string) => `\t${value}`, (value: string) => `${value}\u00a0`],
+    ...[(value: string) => `\ufeff${value}`, (value: string) => `"${value}`, (value: string) => `"${value}"\r`],
+  ];
+
+  test("every variable is covered", () => {
+    expect(Object.keys(valid).sort()).toEqual(Object.keys(Environment.properties).sort());
+  });
+
+  test.each(Object.entries(valid))("%s is refused with it, by name", (name, value) => {
+    for (const wrap of wrappings) {
+      const text = new RegExp(`^${name} must be one line without quotes or white space around it`);
+      expect(() => readConfig({ [name]: wrap(value) })).toThrow(ConfigError);
+      expect(() => readConfig({ [name]: wrap(value) })).toThrow(text);
+    }
+  });
+
+  test("a value may have them inside: a sender's quoted name, JSON over several lines", () => {
+    const from = '"Exchange, Inc." <desk@example.com>';
+    expect(readConfig({ MAIL_FROM: from }).mailFrom).toBe(from);
+    expect(readConfig({ RATE_LIMITS: '{\n  "user": 5\n}' }).rateLimits).toMatchObject({ user: 5 });
+    expect(() => readConfig({ HOST: "a\nb" })).toThrow(/^HOST must be one line/);
+  });
+
+  test("no message repeats a secret", () => {
+    for (const name of ["SMTP_URL", "SMS_WEBHOOK_URL", "SOCIAL_PROVIDERS"]) {
+      expect(() => readConfig({ [name]: '"hunter2"' })).toThrow(/^(?!.*hunter2)/);
+    }
+  });
+});
+
+test("a name that is nearly ours is found, and others aren't", () => {
+  const found = (...names: string[]): unknown[] =>
+    misspelled(Object.fromEntries(names.map((name) => [name, "x"]))).map(({ name, meant }) => [name, meant]);
+  expect(found("TWO_PERSON_RULES", "TRUSTED_PROXY", "DATADIR", "PUBLIC_ULR", "PORTS", "two_person_rule")).toEqual([
+    ["TWO_PERSON_RULES", "TWO_PERSON_RULE"],
+    ["TRUSTED_PROXY", "TRUSTED_PROXIES"],
+    ["DATADIR", "DATA_DIR"],
+    ["PUBLIC_ULR", "PUBLIC_URL"],
+    ["PORTS", "PORT"],
+    ["two_person_rule", "TWO_PERSON_RULE"],
+  ]);
+  expect(found("EXCHANGE_PORT", "EXCHANGE_THING", "PREDICTION_EXCHANGE_DATA_DIR")).toEqual([
+    ["EXCHANGE_PORT", "PORT"],
+    ["EXCHANGE_THING", null],
+    ["PREDICTION_EXCHANGE_DATA_DIR", "DATA_DIR"],
+  ]);
+  const usual = ["HOME", "PATH", "PWD", "TERM", "HOSTNAME", "HOSTTYPE", "LOGNAME", "NODE_ENV", "NODE_OPTIONS", "SHELL"];
+  expect(found(...usual, "TZ", "LANG", "MAIL", "USER", "TMPDIR", "npm_config_cache", "INVOCATION_ID")).toEqual([]);
+  expect(found(...Object.keys(Environment.properties))).toEqual([]);
 });
 
 test("rate limits are switched off, or overridden one by one", () => {

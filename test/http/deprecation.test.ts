@@ -22,7 +22,7 @@ import { SecurityHeaders } from "../../server/http/security-headers.ts";
 import { registerRoutes } from "../../server/http/server.ts";
 import { StaticSite } from "../../server/http/static-site.ts";
 import { loadUws } from "../../server/http/uws.ts";
-import { createLogger } from "../../server/logger.ts";
+import { createLog } from "../../server/logger.ts";
 import type { OrderedReads } from "../../server/trading/types.ts";
 import { Counters } from "../../server/util/counters.ts";
 import { API_BASE, ROUTES } from "../support/client.ts";
@@ -82,7 +82,7 @@ beforeAll(async () => {
   const limits = { ...DEFAULT_RATE_LIMITS, address: 5, authIdentifier: 2 };
   registerRoutes(app, compileRoutes([...OLD_ROUTES, ...ROUTES]), {
     authenticator: new Authenticator(new Accounts(() => {}), keys),
-    logger: createLogger("silent"),
+    logger: createLog("silent").logger,
     counters: new Counters(),
     limiter: new RateLimiter(limits),
     securityHeaders: new SecurityHeaders(() => PUBLIC_URL),

@@ -82,6 +82,7 @@ describe("the page", () => {
     const again = await get("/", { "if-none-match": String(first.headers.etag) });
     expect([again.status, again.body.length]).toEqual([304, 0]);
     expect(again.headers["content-security-policy"]).toBe(first.headers["content-security-policy"]);
+    expect((await get("/", { "if-none-match": "*" })).status).toBe(304);
     // Another encoding has another ETag.
     const other = await get("/", { "if-none-match": String(first.headers.etag), "accept-encoding": "br" });
     expect(other.status).toBe(200);

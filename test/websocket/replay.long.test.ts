@@ -291,8 +291,13 @@ describe("a long history", () => {
     const gone = new RegExp(`before ${first} are no longer kept, go on from ${first - 1};`);
     await expectRefused(user.request("GET", "/me/events?after=0"), 404, 4040, gone);
     await expectRefused(user.request("GET", `/me/events?after=${first - 2}`), 404, 4040, gone);
-    const { items } = await user.get<{ items: Frame[] }>("/me/events?limit=3");
-    expect(numbers(items)).toEqual(from(first - 1, 3));
+    // A page ends where the read has scanned enough of the log, so the first may have fewer than three.
+    type Page = { items: Frame[]; next_cursor: string };
+    const page = await user.get<Page>("/me/events?limit=3");
+    expect(page.items.length).toBeGreaterThan(0);
+    const rest = 4 - page.items.length;
+    const { items } = await user.get<Page>(`/me/events?limit=${rest}&cursor=${page.next_cursor}`);
+    expect(numbers([...page.items, ...items])).toEqual(from(first - 1, page.items.length + items.length));
 
     socket = await Socket.open(world.server, tokenOf("user0"));
     const trading = trade(600);
