@@ -146,8 +146,7 @@ function pointTo(name) {
   for (const entry of Object.keys({ ...entries, ...commands })) {
     const file = join("dist", `${entry}.js`);
     const target = relative(dirname(file), join(BUILDS, name, `${entry}.js`));
-    let text = `export * from "./${target}";\n`;
-    if (entry === "main") text += MARK.replaceAll("NAME", name);
+    const text = entry === "main" ? MAIN.replaceAll("NAME", name) : `export * from "./${target}";\n`;
     if (fs.existsSync(file) && fs.readFileSync(file, "utf8") === text) continue;
     fs.mkdirSync(dirname(file), { recursive: true });
     fs.writeFileSync(`${file}.${process.pid}.part`, text);
@@ -155,14 +154,14 @@ function pointTo(name) {
   }
 }
 
-/** A server marks the build that it runs from, so that no later build removes it. */
-const MARK = `
-import { writeFileSync } from "node:fs";
+/** Before it starts, a server marks the build that it runs from, so that no later build removes it. */
+const MAIN = `import { writeFileSync } from "node:fs";
 try {
   writeFileSync(new URL(\`./builds/NAME/\${process.pid}.uses\`, import.meta.url), "");
 } catch {
   // An image that nobody can write to has one build.
 }
+await import("./builds/NAME/main.js");
 `;
 
 /** Removes what nobody uses: older builds, what killed ones left, and files of before builds had folders. */
