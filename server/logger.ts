@@ -2,13 +2,12 @@
 import { type LogFn, type Logger as PinoLogger, pino } from "pino";
 import type { ApiError } from "./errors.ts";
 import { LineLimit } from "./util/line-limit.ts";
-import { LogOutput } from "./util/log-output.ts";
+import { FATAL, LogOutput } from "./util/log-output.ts";
 
 export type Logger = PinoLogger;
 
 /** How often messages whose lines were left out are counted. */
 const LEFT_OUT_TICK_MS = 10_000;
-const FATAL = 60;
 
 /** The log, and where its lines go. */
 export interface Log {

@@ -17,7 +17,8 @@ const EXPOSED = [
 ].join(", ");
 /** The headers that a page may send: any. Browsers ask for Authorization by name, and old ones for each. */
 const ALLOWED = "Authorization, Content-Type, Accept, X-Request-Id, X-Builder-Code, Idempotency-Key, *";
-const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+/** Of the API and the site. */
+export const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 /** How long a browser may cache a preflight's response, s: the longest that every browser accepts. */
 const PREFLIGHT_AGE_S = 7_200;
 const HTTPS_ONLY_S = 31_536_000;

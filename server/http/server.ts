@@ -24,7 +24,7 @@ import { Reply, type ReplyOptions } from "./reply.ts";
 import { RequestHead } from "./request-head.ts";
 import type { ResponseThrottle } from "./response-throttle.ts";
 import { API_BASE, type RouteRequest } from "./route.ts";
-import type { SecurityHeaders } from "./security-headers.ts";
+import { METHODS, type SecurityHeaders } from "./security-headers.ts";
 import type { StaticSite } from "./static-site.ts";
 
 /** The head of the request being served: read first, and valid only until its handler returns. */
@@ -46,8 +46,8 @@ export interface HttpOptions extends CredentialOptions, BodyOptions {
 
 /** Methods of a path: those for pages of any origin, and those for pages of PUBLIC_URL only. */
 interface PathMethods {
-  readonly open: string[];
-  readonly own: string[];
+  readonly open: readonly string[];
+  readonly own: readonly string[];
 }
 
 /** Registers every route of the table, the preflights of their paths, 405 for other methods, the site and 404. */
@@ -57,8 +57,9 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
     const { route, isOwn } = compiled;
     const path = (route.unversioned ? "" : API_BASE) + route.path;
     const methods = methodsOf.get(path) ?? { open: [], own: [] };
-    methods[isOwn ? "own" : "open"].push(...(route.method === "GET" ? ["GET", "HEAD"] : [route.method]));
-    methodsOf.set(path, methods);
+    const added = route.method === "GET" ? ["GET", "HEAD"] : [route.method];
+    const { open, own } = methods;
+    methodsOf.set(path, isOwn ? { open, own: [...own, ...added] } : { open: [...open, ...added], own });
     registerRoute(app, path, compiled, options);
   }
   for (const [path, methods] of methodsOf) registerOtherMethods(app, path, methods, options);
@@ -109,7 +110,7 @@ function replyToPreflight(res: HttpResponse, req: HttpRequest, { open, own }: Pa
 const SITE: PathMethods = { open: ["GET", "HEAD"], own: [] };
 const SITE_METHODS = SITE.open.join(", ");
 /** Of a path that neither the site nor a route has: what a page may send to learn so. */
-const NONE: PathMethods = { open: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], own: [] };
+const NONE: PathMethods = { open: METHODS, own: [] };
 
 /** Registers the static site, and 404 for every path that neither it nor a route has. */
 function registerSite(app: TemplatedApp, options: HttpOptions): void {

@@ -11,13 +11,13 @@ import { type Route, type RouteRequest, route } from "../http/route.ts";
 import { pageOf } from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
 import type { MarketChanges, MarketLifecycle } from "./lifecycle.ts";
-import { type ProposalRouteContext, readTexts } from "./proposal-routes.ts";
+import { makeMarket, type ProposalRouteContext } from "./proposal-routes.ts";
 import { marketStatusName } from "./registry.ts";
 import { type MarketExchange, marketNamed } from "./routes.ts";
 import * as S from "./schemas.ts";
 
 import type { Market } from "./types.ts";
-import { decisionView, marketView, newEventView, newMarketView } from "./views.ts";
+import { decisionView, marketView, newEventView } from "./views.ts";
 
 export interface MarketAdminRouteContext extends ProposalRouteContext {
   readonly life: MarketLifecycle;
@@ -121,18 +121,10 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
       body: S.NewMarket,
       response: S.MarketSchema,
       status: 201,
-      handler(request) {
-        const texts = readTexts(request.body);
-        const view = (market: Market): string => JSON.stringify(newMarketView(market, texts));
-        return idempotency.serve(
-          request,
-          "POST /admin/markets",
-          texts,
-          async (now, kept) =>
-            view(await catalog.create(operatorOf(request), texts, { ...contextOf(request), now }, kept)),
-          ({ subject }) => view(registry.market(subject)),
-        );
-      },
+      handler: (request) =>
+        makeMarket(request, "POST /admin/markets", { registry, idempotency }, (...given) =>
+          catalog.create(operatorOf(request), ...given),
+        ),
     }),
     route({
       ...OPERATOR,

@@ -1,12 +1,14 @@
 /** Users' routes of proposals: markets that they ask operators to open. */
 
 import type { Static } from "typebox";
-import { contextOf } from "../accounts/audit.ts";
+import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
+import { contextOf, type RequestContext } from "../accounts/audit.ts";
 import type { Idempotency } from "../http/idempotency.ts";
 import { ownList, pageJson } from "../http/paging.ts";
-import { type Route, route } from "../http/route.ts";
+import { type Route, type RouteRequest, route } from "../http/route.ts";
 import { PageQuery } from "../http/schemas.ts";
 import type { MarketCatalog, MarketTexts } from "./catalog.ts";
+import type { MarketRegistry } from "./registry.ts";
 import type { MarketExchange } from "./routes.ts";
 import * as S from "./schemas.ts";
 
@@ -32,18 +34,10 @@ export function createProposalRoutes({ exchange, catalog, idempotency }: Proposa
       body: S.NewMarket,
       response: S.MarketSchema,
       status: 201,
-      handler(request) {
-        const texts = readTexts(request.body);
-        const view = (market: Market): string => JSON.stringify(newMarketView(market, texts));
-        return idempotency.serve(
-          request,
-          "POST /markets/proposals",
-          texts,
-          async (now, kept) =>
-            view(await catalog.propose(request.principal, texts, { ...contextOf(request), now }, kept)),
-          ({ subject }) => view(registry.market(subject)),
-        );
-      },
+      handler: (request) =>
+        makeMarket(request, "POST /markets/proposals", { registry, idempotency }, (...given) =>
+          catalog.propose(request.principal, ...given),
+        ),
     }),
     route({
       method: "GET",
@@ -62,8 +56,29 @@ export function createProposalRoutes({ exchange, catalog, idempotency }: Proposa
   ];
 }
 
+/**
+ * Serves a request for a new market, once per Idempotency-Key: the response is the market as it was made.
+ * @param name method and path
+ */
+export function makeMarket(
+  request: RouteRequest<unknown, Static<typeof S.NewMarket>>,
+  name: string,
+  { registry, idempotency }: { registry: MarketRegistry; idempotency: Idempotency },
+  make: (texts: MarketTexts, context: RequestContext, kept: KeptRequest | null) => Promise<Market>,
+): Promise<string> {
+  const texts = readTexts(request.body);
+  const view = (market: Market): string => JSON.stringify(newMarketView(market, texts));
+  return idempotency.serve(
+    request,
+    name,
+    texts,
+    async (now, kept) => view(await make(texts, { ...contextOf(request), now }, kept)),
+    ({ subject }) => view(registry.market(subject)),
+  );
+}
+
 /** Returns the texts of a new market, null where the request has none. */
-export function readTexts(given: Static<typeof S.NewMarket>): MarketTexts {
+function readTexts(given: Static<typeof S.NewMarket>): MarketTexts {
   const { question, outcomes, description = null, category = null, slug = null } = given;
   const { closes_at: closesAt = null, event_id: eventId = null } = given;
   return { question, outcomes, description, category, slug, closesAt, eventId };

@@ -19,7 +19,7 @@ import {
   securitySchemes,
 } from "./openapi-requests.ts";
 import { ERROR, errorResponses, failures, HEADERS, OAUTH_ERROR, success } from "./openapi-responses.ts";
-import { TAGS } from "./operation-text.ts";
+import { type OperationText, TAGS } from "./operation-text.ts";
 import { capitalized, SharedParts } from "./shared-parts.ts";
 import { MESSAGE_PACK, TEXTS } from "./texts.ts";
 
@@ -91,20 +91,19 @@ ${ERROR_TABLE}`;
 
 /** A path that the server also serves at the root is one path with two servers. */
 function* pathsOf(routes: readonly Route[], publicUrl: string, shared: SharedParts): Generator<undefined, JsonObject> {
-  const operations: [Route, Operation][] = [];
+  const uses = new Map<string, number>();
   for (const route of routes) {
-    operations.push([route, operation(route, shared)]);
+    for (const parameter of parametersOf(route, textOf(route))) {
+      const content = JSON.stringify(parameter);
+      uses.set(content, (uses.get(content) ?? 0) + 1);
+    }
     yield;
   }
-  const share = sharing(
-    operations.map(([, { parts }]) => parts),
-    shared,
-  );
   const paths: Record<string, Record<string, Json>> = {};
-  for (const [route, { object, parts }] of operations) {
+  for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
     const item = (paths[path] ??= {});
-    item[route.method.toLowerCase()] ??= { ...object, ...share(parts) };
+    item[route.method.toLowerCase()] ??= operation(route, shared, uses);
     yield;
     if (!route.unversioned) continue;
     const isVersioned = routes.some((other) => other.path === route.path && !other.unversioned);
@@ -114,66 +113,43 @@ function* pathsOf(routes: readonly Route[], publicUrl: string, shared: SharedPar
   return paths;
 }
 
-/** What refers to components. */
-interface Parts {
-  readonly id: string;
-  readonly parameters: readonly Json[];
-  readonly body: Json;
-  readonly responses: JsonObject;
-}
-
-interface Operation {
-  readonly object: JsonObject;
-  readonly parts: Parts;
-}
-
-function operation(route: Route, shared: SharedParts): Operation {
+function textOf(route: Route): OperationText {
   const text = TEXTS[`${route.method} ${route.path}`];
   if (text === undefined) throw new Error(`${route.method} ${route.path} is not documented`);
-  return {
-    object: {
-      operationId: text.id,
-      tags: [text.tag],
-      summary: route.summary,
-      description: [text.description ?? "", accessText(route)].filter(Boolean).join("\n\n"),
-      ...(route.deprecated === null ? {} : { deprecated: true }),
-      security: security(route),
-      "x-access": route.access,
-      "x-token-kinds": route.access === "public" ? [] : [...route.tokens],
-      ...(route.scope === null ? {} : { "x-scope": scopeText(route) }),
-      ...(route.minTier === 0 ? {} : { "x-min-kyc-tier": route.minTier }),
-      ...(route.rateClass === "default" ? {} : { "x-rate-class": route.rateClass }),
-    },
-    parts: {
-      id: capitalized(text.id),
-      parameters: [...pathParameters(route, text), ...queryParameters(route, text), ...headerParameters(route)],
-      body: route.body === null ? null : requestBody(route, route.body, text, shared),
-      responses: { [route.status]: success(route, text, shared), ...failures(route) },
-    },
-  };
+  return text;
+}
+
+function parametersOf(route: Route, text: OperationText): Json[] {
+  return [...pathParameters(route, text), ...queryParameters(route, text), ...headerParameters(route)];
 }
 
 /**
- * Turns the parts of an operation into its fields: a parameter that several operations have becomes a reference. Bodies and
- * successes don't: there are generators that look for their content in the operation itself, and only their schemas are shared.
+ * A parameter that several operations have becomes a reference. Bodies and successes don't: there are generators that look
+ * for their content in the operation itself, and only their schemas are shared.
+ * @param uses by content: how many operations have the parameter
  */
-function sharing(operations: readonly Parts[], shared: SharedParts): (parts: Parts) => JsonObject {
-  const counts = new Map<string, number>();
-  for (const parameter of operations.flatMap(({ parameters }) => parameters)) {
-    const content = JSON.stringify(parameter);
-    counts.set(content, (counts.get(content) ?? 0) + 1);
-  }
-  return ({ id, parameters, body, responses }) => {
-    const listed = parameters.map((parameter) => {
-      const isOnce = counts.get(JSON.stringify(parameter)) === 1;
-      if (isOnce || "$ref" in (parameter as JsonObject)) return parameter;
-      return shared.refTo("parameters", id + capitalized(String((parameter as JsonObject)["name"])), parameter);
-    });
-    return {
-      ...(listed.length === 0 ? {} : { parameters: listed }),
-      ...(body === null ? {} : { requestBody: body }),
-      responses,
-    };
+function operation(route: Route, shared: SharedParts, uses: ReadonlyMap<string, number>): JsonObject {
+  const text = textOf(route);
+  const parameters = parametersOf(route, text).map((parameter) => {
+    const { $ref, name } = parameter as JsonObject;
+    if ($ref !== undefined || uses.get(JSON.stringify(parameter)) === 1) return parameter;
+    return shared.refTo("parameters", capitalized(text.id) + capitalized(String(name)), parameter);
+  });
+  return {
+    operationId: text.id,
+    tags: [text.tag],
+    summary: route.summary,
+    description: [text.description ?? "", accessText(route)].filter(Boolean).join("\n\n"),
+    ...(route.deprecated === null ? {} : { deprecated: true }),
+    security: security(route),
+    "x-access": route.access,
+    "x-token-kinds": route.access === "public" ? [] : [...route.tokens],
+    ...(route.scope === null ? {} : { "x-scope": scopeText(route) }),
+    ...(route.minTier === 0 ? {} : { "x-min-kyc-tier": route.minTier }),
+    ...(route.rateClass === "default" ? {} : { "x-rate-class": route.rateClass }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(route.body === null ? {} : { requestBody: requestBody(route, route.body, text, shared) }),
+    responses: { [route.status]: success(route, text, shared), ...failures(route) },
   };
 }
 

@@ -7,7 +7,7 @@ import { pino } from "pino";
 /** Bytes of lines that may wait for the reader. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 /** The level of the lines that say why the process ends: they are never dropped. */
-const FATAL = 60;
+export const FATAL = 60;
 
 /** What it needs of `process.stdout`. */
 interface LogStream {

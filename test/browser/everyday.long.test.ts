@@ -2,12 +2,11 @@
  * A trader's day: keyboard only, a reload, a second tab, a server crash. Each test watches the page of a market, whose book
  * must be correct afterwards.
  */
-import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Client } from "../support/client.ts";
+import { freePort } from "../support/free-port.ts";
 import { PASSWORD } from "../support/identity.ts";
 import { BUY, SELL, terms } from "../support/terms.ts";
 import { type TestMarket, World } from "../support/world.ts";
@@ -126,15 +125,6 @@ describe.skipIf(NO_BROWSER)("a trader's page", () => {
     await expectBook(page);
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 const isFocused = async (element: Locator): Promise<boolean> =>
   (await element.and(element.page().locator(":focus")).count()) === 1;

@@ -8,7 +8,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { copyCheckout } from "../support/checkout.ts";
-import { freePort, Running, readDocument } from "./code-blocks.ts";
+import { freePort } from "../support/free-port.ts";
+import { Running, readDocument } from "./code-blocks.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const DOCUMENTS = [

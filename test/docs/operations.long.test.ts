@@ -10,10 +10,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Seed } from "../../server/bootstrap/seed.ts";
 import { Environment } from "../../server/environment.ts";
 import { expectEndsWell, expectSoundDatabase } from "../support/checks.ts";
+import { freePort } from "../support/free-port.ts";
 import { type Scrape, scrape } from "../support/metrics.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { World } from "../support/world.ts";
-import { codeBlocks, freePort, Running, readDocument } from "./code-blocks.ts";
+import { codeBlocks, Running, readDocument } from "./code-blocks.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const FOLDER = "docs/operations";

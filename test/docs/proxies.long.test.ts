@@ -10,9 +10,10 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
+import { freePort } from "../support/free-port.ts";
 import { temporaryFolder } from "../support/server.ts";
 import { tokenOf, World } from "../support/world.ts";
-import { freePort, Running, readDocument } from "./code-blocks.ts";
+import { Running, readDocument } from "./code-blocks.ts";
 
 const HOST = "127.0.0.1";
 const DEADLINE_MS = 20_000;

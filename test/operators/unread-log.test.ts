@@ -5,25 +5,15 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { builtScript } from "../../bench/support/root.ts";
 import { eventually } from "../support/checks.ts";
+import { freePort } from "../support/free-port.ts";
 import { temporaryFolder } from "../support/server.ts";
 
 const MAIN = fileURLToPath(builtScript("main.js"));
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 /** Its ends don't share their modes: the start of a process sets one of them. */
 interface Pipe {

@@ -5,9 +5,9 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { SMTPServer } from "smtp-server";
+import { freePort } from "./free-port.ts";
 
 /** What makes the certificate. */
 export const hasOpenssl = (): boolean => spawnSync("openssl", ["version"]).status === 0;
@@ -110,12 +110,4 @@ export class MailServer {
   mailsTo(address: string): string[] {
     return this.received.filter(({ to }) => to.includes(address)).map(({ text }) => text.replaceAll("\r\n", "\n"));
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
