@@ -19,6 +19,7 @@ import {
   rootCauseOf,
   ServerError,
 } from "./oauth-library.ts";
+import { isRegisteredAddress } from "./redirect-address.ts";
 import type { Params } from "./types.ts";
 
 const S256_CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
@@ -106,6 +107,7 @@ export class AuthorizationEndpoint {
         const client = this.accounts.clientByName(id);
         return client === undefined ? null : libraryClientOf(client);
       },
+      validateRedirectUri: async (uri: string, { own }: LibraryClient) => isRegisteredAddress(own.redirectUris, uri),
       validateScope: async (_user: object, _client: object, scopes?: string[]) => knownScopes(scopes),
       saveAuthorizationCode: async (code: OAuth2Server.AuthorizationCode, client: OAuth2Server.Client) => {
         const { codeChallenge = "" } = code;

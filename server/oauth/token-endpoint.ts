@@ -8,6 +8,7 @@ import { refusedAs } from "../errors.ts";
 import type { AuthorizationCode, AuthorizationCodes } from "./authorization-codes.ts";
 import { authenticateClient, invalidClient, NO_STORE, withHeaderCredentials } from "./client-authentication.ts";
 import { InvalidClientError, InvalidGrantError, libraryClientOf, rootCauseOf, ServerError } from "./oauth-library.ts";
+import { isSameAddress } from "./redirect-address.ts";
 import { GRANT_TYPES, type GrantType, type OAuthResponse, type Params } from "./types.ts";
 
 /** In place of the tokens that the library asks for before `saveToken` makes them. */
@@ -110,7 +111,7 @@ export class TokenEndpoint {
   ): Promise<Tokens> {
     const { sessions, codes } = this.options;
     // The library would report this as invalid_request.
-    if (code !== null && params["redirect_uri"] !== code.redirectUri) {
+    if (code !== null && !isSameAddress(params["redirect_uri"] ?? "", code.redirectUri)) {
       throw new InvalidGrantError("Invalid grant: `redirect_uri` differs from the one in the authorization request");
     }
     assert(code !== null || refresh !== null, "the library found a code or a refresh token");

@@ -11,6 +11,7 @@ import {
   CALLBACK,
   type Changes,
   changed,
+  codeIn,
   decide,
   type OAuthClientJson,
   type OAuthTokensJson,
@@ -19,7 +20,7 @@ import {
 } from "../support/third-party.ts";
 import { expectRefused } from "../support/trading.ts";
 import { ALL_SCOPES, tokenOf, type World } from "../support/world.ts";
-import { ask, expectDead, grantTo, OAuthStage, READ, WRITE } from "./oauth-stage.ts";
+import { ask, expectDead, expectOAuthError, grantTo, OAuthStage, READ, WRITE } from "./oauth-stage.ts";
 
 const UNKNOWN_ID = 999_999_999;
 
@@ -464,9 +465,65 @@ describe("authorization endpoint", () => {
       const code = new URLSearchParams(redirect_to.slice(uri.length)).get("code")!;
       expect((await app.exchange({ code, verifier })).status).toBe(200);
     }
-    const app = await stage.register(false, "http://127.0.0.1:51004/cb");
+  });
+
+  test.each([
+    // RFC 8252, section 7.3: the port is the one that the system gave the app.
+    ["http://127.0.0.1/cb", ["http://127.0.0.1/cb", "http://127.0.0.1:1/cb", "http://127.0.0.1:65535/cb"]],
+    ["http://127.0.0.1:51004/cb?a=b", ["http://127.0.0.1:51005/cb?a=b", "http://127.0.0.1/cb?a=b"]],
+    ["http://[::1]:8000/", ["http://[::1]:51005/", "http://[::1]:51005", "http://[::1]"]],
+    ["http://localhost:3000", ["http://localhost:3000", "http://localhost:3000/", "http://localhost:51005/"]],
+    ["http://localhost/?a=b", ["http://localhost:3000?a=b", "http://localhost/?a=b"]],
+    ["https://app.example", ["https://app.example", "https://app.example/"]],
+    ["https://app.example:8443/?a=b", ["https://app.example:8443?a=b", "https://app.example:8443/?a=b"]],
+  ])("registered as %s, redirects to %j", async (registered, requested) => {
+    const app = await stage.register(false, registered);
+    for (const redirect_uri of requested) {
+      const { params, verifier } = app.request();
+      const asked = { ...params, redirect_uri };
+      expect(new URL((await visit(asked)).headers.location!).pathname).toBe("/consent");
+      const back = new URL((await decide(alice.client, asked)).data.redirect_to);
+      const code = back.searchParams.get("code")!;
+      for (const name of ["code", "state", "iss"]) back.searchParams.delete(name);
+      expect(back.href).toBe(new URL(redirect_uri).href);
+      // The code is bound to the port that it was sent to; with or without the slash is one address.
+      const twin = redirect_uri.endsWith("/") ? redirect_uri.slice(0, -1) : redirect_uri;
+      expect((await app.exchange({ code, verifier }, { redirect_uri: twin })).status).toBe(200);
+      const again = codeIn((await decide(alice.client, asked)).data.redirect_to);
+      const other = new URL(redirect_uri);
+      other.port = "51006";
+      expectOAuthError(await app.exchange({ code: again, verifier }, { redirect_uri: other.href }), "invalid_grant");
+    }
+  });
+
+  test.each([
+    [
+      "http://127.0.0.1/cb",
+      ["http://127.0.0.1:1/", "http://127.0.0.1:1/cb/", "http://127.0.0.1:1/CB", "http://localhost/cb"],
+    ],
+    ["http://127.0.0.1:80/cb", ["http://127.0.0.1:65536/cb", "http://127.0.0.1:-1/cb", "http://127.0.0.1:/cb"]],
+    [
+      "http://localhost/",
+      ["http://localhost.other.example/", "http://localhost:1@other.example/", "https://localhost:1/"],
+    ],
+    [
+      "http://localhost",
+      ["http://localhost:1#", "http://localhost:1/?", "http://localhost:1\\@other.example", "http://localhost: 1"],
+    ],
+    ["http://[::1]/cb", ["http://[::2]:1/cb", "http://[::1]1/cb", "http://127.0.0.1:1/cb"]],
+    [
+      "https://app.example",
+      ["https://app.example:8443", "https://app.example//", "https://app.example/?", "http://app.example"],
+    ],
+    ["https://app.example/cb", ["https://app.example:8443/cb", "https://app.example/cb/"]],
+    ["com.example.app:/cb", ["com.example.app:/cb/", "com.example.app:51004/cb", "com.example.app://cb"]],
+  ])("registered as %s, doesn't redirect to %j", async (registered, requested) => {
+    const app = await stage.register(false, registered);
     const { params } = app.request();
-    await expectRefused(visit({ ...params, redirect_uri: "http://127.0.0.1:51005/cb" }), 400, 40000);
+    for (const redirect_uri of requested) {
+      await expectRefused(visit({ ...params, redirect_uri }), 400, 40000);
+      await expectRefused(decide(alice.client, { ...params, redirect_uri }), 400, 40000);
+    }
   });
 
   test("shows the deciding user the client and its redirect URIs", async () => {

@@ -3,6 +3,7 @@
  * user's decision, and only to a redirect URI that the server has confirmed.
  */
 import { useEffect, useState } from "preact/hooks";
+import { isRegisteredAddress } from "../../oauth/redirect-address.ts";
 import { ApiError } from "../api.ts";
 import { errorMessage } from "../error-messages.ts";
 import { date } from "../format.ts";
@@ -41,7 +42,7 @@ export default function Consent() {
   if (error !== null) return <ErrorNotice error={error} retry={reload} />;
   if (data === null) return <Loading />;
   const destination = destinationOf(redirectUri);
-  if (!data.redirect_uris.includes(redirectUri) || destination === null) {
+  if (!isRegisteredAddress(data.redirect_uris, redirectUri) || destination === null) {
     return (
       <InvalidRequest>
         The request claims to come from "<bdi class="break">{data.name}</bdi>" but redirects to an address that this app

@@ -66,7 +66,7 @@ export function NewClient({ onCreated }: { onCreated: (created: CreatedOAuthClie
         <TextArea
           label="Redirect URIs"
           placeholder="https://app.example.com/callback"
-          hint="One per line. Authorization requests must match one exactly."
+          hint="One per line. Requests must match one exactly, except for the port of an http address on localhost."
           value={uris}
           problem={shown.uris ?? serverProblems.uris}
           onInput={(text) => {
