@@ -8,8 +8,8 @@
  *
  * The house is the counterparty of every fill: buyers pay it, it pays sellers, and at the end of a match it pays or
  * receives the collateral of the sets that the match minted or merged. It keeps fees and what minters paid beyond 10000,
- * less rebates, which come out of the fees of their own match. So only an operator's withdrawal lowers it, which is
- * asserted after each match and in each batch.
+ * less rebates, which come out of the fees of their own match. So only an operator's withdrawal or reversal lowers it,
+ * which is asserted after each match and in each batch.
  */
 
 import { sellerFeeMicro } from "./book/match-fees.ts";
@@ -49,7 +49,7 @@ export class Ledger {
   /** The current match: the remaining bound of its rebates, and the house before it. */
   private rebatesLeft = 0;
   private houseBeforeMatch = 0;
-  /** The house at the end of the last batch, less operators' withdrawals since. */
+  /** The house at the end of the last batch, less operators' withdrawals and reversals since. */
   private houseFloor = 0;
 
   // By user.
@@ -108,6 +108,12 @@ export class Ledger {
     this.move(user, amount);
   }
 
+  /** Takes back credited money, as if it had never been deposited. The caller releases its hold first, if there is one. */
+  reverseDeposit(user: number, amount: number): void {
+    this.totals.deposits -= amount;
+    this.move(user, -amount);
+  }
+
   /** Debits money that leaves the exchange. The caller releases its hold first, if there is one. */
   withdraw(user: number, amount: number): void {
     this.totals.withdrawals += amount;
@@ -124,15 +130,22 @@ export class Ledger {
     this.totals.house += amount;
   }
 
+  /** Takes back what `fundHouse` moved into the house, as if it had never been deposited. */
+  unfundHouse(amount: number): void {
+    this.totals.deposits -= amount;
+    this.houseFloor -= amount;
+    this.totals.house -= amount;
+  }
+
   /** Sets the totals at recovery. The house may be negative in a database from before rebates were bounded. */
   restoreTotals(totals: LedgerTotals): void {
     Object.assign(this.totals, totals);
     this.houseFloor = totals.house;
   }
 
-  /** Asserts that only operators' withdrawals lowered the house since the last call. */
+  /** Asserts that only operators lowered the house since the last call. */
   endBatch(): void {
-    assert(this.totals.house >= this.houseFloor, "only an operator's withdrawal lowers the house");
+    assert(this.totals.house >= this.houseFloor, "only an operator's withdrawal or reversal lowers the house");
     this.houseFloor = this.totals.house;
   }
 

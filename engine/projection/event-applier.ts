@@ -29,7 +29,7 @@ export class EventApplier {
     this.parts = parts;
     this.fillRows = new RowInserter(parts.db, "fills", new Array<string>(FILL_COLUMNS).fill("?"));
     this.insertSetsEntry = parts.db.prepare(
-      "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, ?, ?, NULL, NULL)",
+      "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, ?, ?, NULL, NULL, NULL)",
     );
   }
 

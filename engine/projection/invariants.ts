@@ -42,7 +42,7 @@ const CODES: readonly (readonly [table: string, wrong: string])[] = [
   ],
   [
     "entries",
-    `NOT CASE type WHEN 'deposit' THEN amount > 0 WHEN 'withdrawal' THEN amount < 0 WHEN 'settlement' THEN
+    `NOT CASE type WHEN 'deposit' THEN amount > 0 = (reverses IS NULL) WHEN 'withdrawal' THEN amount < 0 WHEN 'settlement' THEN
          user_id > 0 AND amount >= 0 AND quantity > 0 AND market_id IS NOT NULL AND outcome_id IS NOT NULL
        WHEN 'split' THEN user_id > 0 AND amount < 0 AND amount % ${MICRO_PER_SHARE} = 0 AND market_id IS NOT NULL
        WHEN 'merge' THEN user_id > 0 AND amount > 0 AND amount % ${MICRO_PER_SHARE} = 0 AND market_id IS NOT NULL
@@ -254,6 +254,15 @@ export const INVARIANTS: readonly Invariant[] = [
     of: ["withdrawals"],
     sql: `SELECT id FROM withdrawals WHERE (status = 'pending') <> (decided_at IS NULL)
        OR (status <> 'paid' AND reference IS NOT NULL)`,
+  },
+  {
+    name: "each reversal takes back part of an earlier deposit to the same account, and no deposit is reversed beyond its amount",
+    of: ["entries"],
+    sql: `SELECT r.id, r.reverses FROM entries r LEFT JOIN entries d ON d.id = r.reverses WHERE r.reverses IS NOT NULL
+         AND (d.id < r.id AND d.type = 'deposit' AND d.amount > 0 AND d.user_id = r.user_id AND r.type = 'deposit') IS NOT 1
+       UNION ALL SELECT d.id, taken FROM
+         (SELECT reverses AS of, -sum(amount) AS taken FROM entries WHERE reverses IS NOT NULL GROUP BY reverses)
+         JOIN entries d ON d.id = of WHERE taken > d.amount`,
   },
   {
     name: "each approval is of a withdrawal, a market, a user or the house, and open only while that is undecided",

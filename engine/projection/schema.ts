@@ -544,4 +544,15 @@ export const MIGRATIONS: readonly string[] = [
   -- user_handle: what the passkey knows its account by, random bytes in base64url. NULL: the account's id as text.
   ALTER TABLE second_factors ADD COLUMN user_handle TEXT;
   `,
+  `
+  -- entries.reverses: of a deposit with a negative amount, the deposit that it takes back, or a part of it.
+  ALTER TABLE entries ADD COLUMN reverses INTEGER;
+  CREATE INDEX reversals ON entries (reverses) WHERE reverses IS NOT NULL;
+  -- Payments' references are compared without case. Those on record may differ in nothing else.
+  CREATE INDEX entries_by_reference ON entries (reference COLLATE NOCASE) WHERE reference IS NOT NULL;
+  CREATE INDEX withdrawals_by_reference ON withdrawals (reference COLLATE NOCASE) WHERE reference IS NOT NULL;
+  DROP INDEX audit_trail;
+  CREATE INDEX audit_trail ON audit_log (user_id, action, subject) WHERE action IN
+    ('wallet.deposit', 'wallet.reverse_deposit', 'user.set_terms', 'identity.approve', 'identity.refuse');
+  `,
 ];

@@ -9,7 +9,7 @@ import type { OwnRates } from "../../engine/log/user-rates.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import { type LoggedRequest, packRequest } from "../../engine/projection/logged-request.ts";
 import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
-import { type AccountWrite, entriesOf, HOUSE } from "../../engine/projection/writes/account-write.ts";
+import { type AccountWrite, entriesOf, HOUSE, isPaymentEntry } from "../../engine/projection/writes/account-write.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { ApiError } from "../errors.ts";
@@ -210,7 +210,7 @@ export class AccountWriter {
     let entry = firstEntry;
     for (const { write, result } of pending.admitted) {
       if (write === null) continue;
-      if (isEntry(write)) result.id = entry;
+      if (isPaymentEntry(write)) result.id = entry;
       entry += entriesOf(write);
       this.admission.committed(write);
       const applied = this.apply(write, result);
@@ -267,9 +267,4 @@ function setTime(write: RequestedWrite, at: number, reserved: number): void {
   if ("at" in write) write.at = at;
   else if (write.kind === "insert" && "createdAt" in write.row && write.row.createdAt !== reserved)
     write.row.createdAt = at;
-}
-
-/** True for a write whose row is a ledger entry. */
-function isEntry({ kind }: AccountWrite): boolean {
-  return kind === "deposit" || kind === "withdrawFromHouse";
 }

@@ -101,6 +101,18 @@ export class Approvals {
     return row !== undefined && this.counts(row) ? row : null;
   }
 
+  /** A payment's reference as a first approval of it spells it: the second operator may type it in another case. */
+  spelled(action: string, subject: number, reference: string): string {
+    const payment = paymentOf(action, { reference });
+    for (const open of this.open.values()) {
+      const { row } = open;
+      if (open.payment === payment && row.action === action && row.subject === subject && this.counts(row)) {
+        return (JSON.parse(row.details) as { reference: string }).reference;
+      }
+    }
+    return reference;
+  }
+
   /** True while the operator who gave it is still one, and not suspended. */
   private counts({ actor }: ApprovalRow): boolean {
     const id = /^operator (\d+)$/.exec(actor)?.[1];
@@ -244,11 +256,11 @@ export class Approvals {
 
 const WITHDRAWAL = "withdrawal.";
 
-/** References of payments are used once: by paid withdrawals, and by all other payments. */
+/** References of payments are used once, in any case: by paid withdrawals, and by all other payments. */
 function paymentOf(action: string, details: object): string | null {
   const { reference } = details as { reference?: string | null };
   if (typeof reference !== "string" || reference === "") return null;
-  return `${action.startsWith(WITHDRAWAL) ? "withdrawal" : "payment"} of ${reference}`;
+  return `${action.startsWith(WITHDRAWAL) ? "withdrawal" : "payment"} of ${reference.toLowerCase()}`;
 }
 
 function endingWritesOf(ended: readonly OpenApproval[], now: number): RequestedWrite[] {

@@ -1,6 +1,6 @@
 /** Entries of the audit log: who changed money or access, when, and by which request. */
 
-import { entriesOf } from "../../engine/projection/writes/account-write.ts";
+import { entriesOf, isPaymentEntry } from "../../engine/projection/writes/account-write.ts";
 import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { RouteRequest } from "../http/route.ts";
@@ -68,7 +68,7 @@ export function resolveAudits(
 /** The row that a write creates or changes: a payment's is its ledger entry, which has no number yet. */
 function ownSubject(target: AdmittedWrite, admitted: readonly AdmittedWrite[]): AuditEntry["subject"] {
   const { write, result } = target;
-  if (write?.kind !== "deposit" && write?.kind !== "withdrawFromHouse") return result.id;
+  if (write === null || !isPaymentEntry(write)) return result.id;
   const first = admitted.find((each) => each.write !== null && entriesOf(each.write) > 0);
   assert(first === target, "an audited payment is the first entry of its request");
   return "entry";

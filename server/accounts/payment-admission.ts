@@ -1,16 +1,18 @@
 /**
- * Admits payments: deposits, payments of the house and paid withdrawals. A reference counts once over the life of the
- * exchange, and only the tables know all of them. Bounds count what is in flight. Owned by the gateway thread.
+ * Admits payments: deposits and their reversals, payments of the house and paid withdrawals. A reference counts once over
+ * the life of the exchange, whatever its case, and only the tables know all of them. Bounds count what is in flight. Owned
+ * by the gateway thread.
  */
 import type { Ledger } from "../../engine/ledger.ts";
 import { SEED_REFERENCE } from "../../engine/limits.ts";
 import { type AccountWrite, HOUSE } from "../../engine/projection/writes/account-write.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import type { Accounts } from "./accounts.ts";
-import type { AdmittedWrite, Facts, RecordedPayment, RequestedOf, WriteLookups } from "./types.ts";
+import type { AdmittedWrite, Facts, RecordedPayment, RequestedOf, ReversibleDeposit, WriteLookups } from "./types.ts";
 import { NO_FACTS } from "./write-facts.ts";
 
-export type PaymentWrite = RequestedOf<"deposit" | "withdrawFromHouse" | "payWithdrawal">;
+export type PaymentWrite = RequestedOf<"deposit" | "reverseDeposit" | "withdrawFromHouse" | "payWithdrawal">;
 
 export interface PaymentAdmissionOptions {
   readonly ledger: Ledger;
@@ -40,33 +42,42 @@ export class PaymentAdmission {
   }
 
   lookUp(write: PaymentWrite): Promise<Facts> | null {
-    const { lookups } = this;
-    if (write.kind !== "payWithdrawal") {
-      return lookups.payment(write.reference).then((payment) => ({ ...NO_FACTS, payment }));
+    switch (write.kind) {
+      case "deposit":
+      case "withdrawFromHouse":
+        return this.lookups.payment(write.reference).then((payment) => ({ ...NO_FACTS, payment }));
+      case "reverseDeposit":
+        return this.lookUpReversal(write);
+      case "payWithdrawal":
+        if (write.reference === null) return null;
+        return this.lookups.withdrawalPaidWith(write.reference).then((withdrawal) => ({ ...NO_FACTS, withdrawal }));
     }
-    if (write.reference === null) return null;
-    return lookups.isWithdrawalReference(write.reference).then((isReferenceTaken) => ({
-      ...NO_FACTS,
-      isReferenceTaken,
-    }));
   }
 
-  /** @throws ApiError 40900, 4040 for a deposit to an account that was deleted meanwhile */
+  private async lookUpReversal({ reference, depositId }: RequestedOf<"reverseDeposit">): Promise<Facts> {
+    const { lookups } = this;
+    const [payment, deposit] = await Promise.all([lookups.payment(reference), lookups.reversibleDeposit(depositId)]);
+    return { ...NO_FACTS, payment, deposit };
+  }
+
+  /** @throws ApiError 40900, 4040 for a deposit to an account that was deleted meanwhile, 42201 for a reversal */
   admit(write: PaymentWrite, facts: Facts): AdmittedWrite {
     switch (write.kind) {
       case "deposit":
         return this.admitDeposit(write, facts.payment);
+      case "reverseDeposit":
+        return this.admitReversal(write, facts);
       case "withdrawFromHouse":
         return this.admitHousePayment(write, facts.payment);
       case "payWithdrawal":
-        if (facts.isReferenceTaken) throw conflict("reference: another withdrawal has it");
+        if (facts.withdrawal !== null) throw conflict(`reference: withdrawal ${facts.withdrawal} has it`);
         return { write, result: { id: write.id, created: true } };
     }
   }
 
   private admitDeposit(write: RequestedOf<"deposit">, payment: RecordedPayment | null): AdmittedWrite {
     const { userId, amount, reference } = write;
-    if (payment !== null) return repeated(payment, reference, userId, amount);
+    if (payment !== null) return repeated(payment, reference, { userId, amount, reverses: null });
     if (userId !== HOUSE && this.accounts.user(userId) === undefined) throw notFound("user");
     if (!this.ledger.canDeposit(this.depositing + amount)) {
       throw conflict("the exchange is at its maximum of deposits");
@@ -76,9 +87,25 @@ export class PaymentAdmission {
     return { write, result: { id: 0, created: true } };
   }
 
+  /** Holds the amount, so that the account can't spend it before the reversal is committed. */
+  private admitReversal(write: RequestedOf<"reverseDeposit">, { payment, deposit }: Facts): AdmittedWrite {
+    const { userId, depositId, amount, reference } = write;
+    if (payment !== null) return repeated(payment, reference, { userId, amount: -amount, reverses: depositId });
+    assert(deposit?.userId === userId, "the caller names the account that the deposit went to");
+    checkReversible(deposit, depositId, amount, this.reversible(userId));
+    if (userId === HOUSE) this.leavingHouse += amount;
+    else this.ledger.hold(userId, amount);
+    return { write, result: { id: 0, created: true } };
+  }
+
+  /** What can leave an account, micro-USDC. */
+  private reversible(userId: number): number {
+    return userId === HOUSE ? this.ledger.totals.house - this.leavingHouse : this.ledger.available(userId);
+  }
+
   private admitHousePayment(write: RequestedOf<"withdrawFromHouse">, payment: RecordedPayment | null): AdmittedWrite {
     const { amount, reference } = write;
-    if (payment !== null) return repeated(payment, reference, HOUSE, -amount);
+    if (payment !== null) return repeated(payment, reference, { userId: HOUSE, amount: -amount, reverses: null });
     if (this.ledger.totals.house - this.leavingHouse < amount) throw conflict("amount: the house has less than that");
     this.leavingHouse += amount;
     return { write, result: { id: 0, created: true } };
@@ -89,7 +116,9 @@ export class PaymentAdmission {
     if (write.kind === "deposit") {
       this.depositing -= write.amount;
       this.countFunding(write.userId, -1);
-    } else if (write.kind === "withdrawFromHouse") this.leavingHouse -= write.amount;
+    } else if (write.kind === "withdrawFromHouse" || (write.kind === "reverseDeposit" && write.userId === HOUSE)) {
+      this.leavingHouse -= write.amount;
+    }
   }
 
   private countFunding(userId: number, change: number): void {
@@ -100,13 +129,35 @@ export class PaymentAdmission {
   }
 }
 
-/** The result of a payment whose reference is on record. @throws ApiError 40900 if the recorded one is different */
-function repeated(found: RecordedPayment, reference: string, userId: number, amount: number): AdmittedWrite {
-  // A seed's deposit counts once, even if a later seed changes it.
-  if (!reference.startsWith(SEED_REFERENCE) && (found.userId !== userId || found.amount !== amount)) {
-    throw conflict("reference: another one has it");
+/** @param available of the account, micro-USDC @throws ApiError 40900, 42201 */
+export function checkReversible(deposit: ReversibleDeposit, id: number, amount: number, available: number): void {
+  const left = deposit.amount - deposit.reversed;
+  if (amount > left) throw conflict(`amount: of deposit ${id}, ${left} micro-USDC can still be reversed`);
+  if (amount > available) {
+    const who = deposit.userId === HOUSE ? "the house" : `user ${deposit.userId}`;
+    throw new ApiError(ErrorKind.insufficientBalance, `amount: ${who} has ${available} micro-USDC available`);
   }
+}
+
+/** The result of a payment whose reference is on record. @throws ApiError 40900 if the recorded one is different */
+function repeated(found: RecordedPayment, reference: string, wanted: Omit<RecordedPayment, "id">): AdmittedWrite {
+  // A seed's deposit counts once, even if a later seed changes it.
+  if (!reference.startsWith(SEED_REFERENCE)) checkSamePayment(found, wanted);
   return { write: null, result: { id: found.id, created: false } };
+}
+
+/** @throws ApiError 40900 that names the payment on record, if it is another than the wanted one */
+export function checkSamePayment(found: RecordedPayment, wanted: Omit<RecordedPayment, "id">): void {
+  const isSame = found.userId === wanted.userId && found.amount === wanted.amount && found.reverses === wanted.reverses;
+  if (!isSame) throw conflict(`reference: ${nameOf(found)} has it`);
+}
+
+function nameOf({ id, userId, amount, reverses }: RecordedPayment): string {
+  const what =
+    reverses !== null ? `the reversal of deposit ${reverses}, ${id},` : amount > 0 ? `deposit ${id}` : `payment ${id}`;
+  const direction = amount > 0 ? "to" : "from";
+  const who = userId === HOUSE ? "the house" : `user ${userId}`;
+  return `${what} of ${Math.abs(amount)} micro-USDC ${direction} ${who}`;
 }
 
 function conflict(message: string): ApiError {

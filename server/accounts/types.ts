@@ -144,20 +144,32 @@ export interface WriteResult {
   readonly settled?: Holders;
 }
 
-/** A deposit, or a payment of the house, on record. */
+/** A deposit, its reversal, or a payment of the house, on record. */
 export interface RecordedPayment {
   readonly id: number;
   readonly userId: number;
-  /** micro-USDC, negative where it left the house. */
+  /** micro-USDC, negative where it was taken back or left the house. */
   readonly amount: number;
+  /** The deposit that it takes back; null for others. */
+  readonly reverses: number | null;
+}
+
+/** A deposit on record, and how much of it has been taken back. */
+export interface ReversibleDeposit {
+  readonly userId: number;
+  /** micro-USDC, here and below */
+  readonly amount: number;
+  readonly reversed: number;
 }
 
 /** Reads what only the tables know. Each read shows everything that was committed before it. */
 export interface WriteLookups {
-  /** The deposit, or payment of the house, with this reference. */
+  /** The deposit, reversal, or payment of the house, with this reference in any case. */
   payment(reference: string): Promise<RecordedPayment | null>;
-  /** True if a withdrawal was paid with this reference. */
-  isWithdrawalReference(reference: string): Promise<boolean>;
+  /** The deposit with this id; null if there is none, and for a reversal. */
+  reversibleDeposit(id: number): Promise<ReversibleDeposit | null>;
+  /** The withdrawal that was paid with this reference, in any case. */
+  withdrawalPaidWith(reference: string): Promise<number | null>;
   /** The positions with shares of `count` outcomes from `first` on. */
   holders(first: number, count: number): Promise<Holders>;
 }
@@ -165,7 +177,9 @@ export interface WriteLookups {
 /** What the lookups found about a write. */
 export interface Facts {
   readonly payment: RecordedPayment | null;
-  readonly isReferenceTaken: boolean;
+  readonly deposit: ReversibleDeposit | null;
+  /** The withdrawal that has the reference. */
+  readonly withdrawal: number | null;
   readonly holders: Holders | null;
 }
 

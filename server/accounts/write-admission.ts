@@ -126,35 +126,34 @@ export class WriteAdmission {
 
 /** What may exist once: a second write with the same key waits until the first one is committed. */
 export function keysOf(writes: readonly RequestedWrite[]): string[] {
-  const keys: string[] = [];
-  for (const write of writes) {
-    const key = keyOf(write);
-    if (key !== null) keys.push(key);
-  }
-  return keys;
+  return writes.flatMap(keysOfOne);
 }
 
-function keyOf(write: RequestedWrite): string | null {
+function keysOfOne(write: RequestedWrite): readonly string[] {
   switch (write.kind) {
     case "createUser":
-      return `email ${write.email}`;
+      return [`email ${write.email}`];
     case "createToken":
-      return `token ${write.tokenHash}`;
+      return [`token ${write.tokenHash}`];
     case "createEvent":
-      return `event ${write.slug}`;
+      return [`event ${write.slug}`];
     case "createMarket":
-      return `market ${write.slug}`;
+      return [`market ${write.slug}`];
     case "deposit":
     case "withdrawFromHouse":
-      return `payment ${write.reference}`;
+      return [`payment ${write.reference.toLowerCase()}`];
+    case "reverseDeposit":
+      return [`payment ${write.reference.toLowerCase()}`, `reversal of ${write.depositId}`];
     case "payWithdrawal":
-      return write.reference === null ? null : `withdrawal ${write.reference}`;
+      return write.reference === null ? [] : [`withdrawal ${write.reference.toLowerCase()}`];
     default:
-      return null;
+      return [];
   }
 }
 
-const PAYMENTS: ReadonlySet<string> = new Set<PaymentWrite["kind"]>(["deposit", "withdrawFromHouse", "payWithdrawal"]);
+const PAYMENTS: ReadonlySet<string> = new Set<PaymentWrite["kind"]>([
+  ...(["deposit", "reverseDeposit", "withdrawFromHouse", "payWithdrawal"] as const),
+]);
 const OF_MARKETS: ReadonlySet<string> = new Set<MarketWrite["kind"]>([
   ...(["createEvent", "createMarket", "openMarket", "refuseMarket", "describeMarket", "settleMarket"] as const),
 ]);

@@ -9,7 +9,7 @@ import type { TradingServices } from "./trading-services.ts";
 export async function catchUp(trading: TradingServices, { approvals, life }: OperatorServices): Promise<void> {
   const { exchange, cancelTimers, history, lists, feed, startedAt } = trading;
   const isMade = async (reference: string, isWithdrawal: boolean): Promise<boolean> =>
-    isWithdrawal ? history.isWithdrawalReference(reference) : (await history.payment(reference)) !== null;
+    (await (isWithdrawal ? history.withdrawalPaidWith(reference) : history.payment(reference))) !== null;
   await approvals.endFulfilled(isMade, Date.now());
   cancelTimers.fireDue(Date.now());
   await exchange.turn.cancelsWritten();

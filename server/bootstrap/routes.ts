@@ -15,7 +15,8 @@ import { createServiceRoutes, type ServiceRouteContext } from "../operators/serv
 import { createDocumentRoutes } from "../reference/routes.ts";
 import { createLimitsRoute, type LimitsRouteContext } from "../trading/limits-route.ts";
 import { createOrderRoutes, type OrderRouteContext } from "../trading/routes.ts";
-import { createMoneyAdminRoutes, type MoneyAdminContext } from "../wallet/admin-routes.ts";
+import { createMoneyAdminRoutes } from "../wallet/admin-routes.ts";
+import type { MoneyAdminContext } from "../wallet/payment-routes.ts";
 import { createWalletRoutes } from "../wallet/routes.ts";
 import { createSocketRoutes, type SocketRouteContext } from "../websocket/routes.ts";
 

@@ -216,6 +216,13 @@ export const COMMANDS: readonly AdminCommand[] = [
     AMOUNT,
     REFERENCE,
   ]),
+  command(
+    "deposit reverse",
+    "POST /admin/deposits/:id/reverse",
+    "take back a deposit, or a part of it",
+    [ID, AMOUNT, REFERENCE],
+    NOTE,
+  ),
   command("deposits", "GET /admin/deposits", "list deposits", [], BY_USER, ...LIST),
   command("house deposit", "POST /admin/house/deposits", "fund the house account", [AMOUNT, REFERENCE]),
   command("house withdraw", "POST /admin/house/withdrawals", "withdraw from the house account", [AMOUNT, REFERENCE]),

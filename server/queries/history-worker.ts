@@ -50,7 +50,8 @@ export const payments = snapshot(paymentReader.payments);
 export const withdrawals = snapshot(paymentReader.withdrawals);
 export const withdrawal = snapshot(paymentReader.withdrawal);
 export const settlements = snapshot(paymentReader.settlements);
-export const isWithdrawalReference = snapshot(paymentReader.isWithdrawalReference);
+export const withdrawalPaidWith = snapshot(paymentReader.withdrawalPaidWith);
+export const reversibleDeposit = snapshot(paymentReader.reversibleDeposit);
 export const holders = snapshot(prepareHolders(db));
 export const hasObsoleteRows = snapshot(prepareObsoleteRows(db));
 

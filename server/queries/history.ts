@@ -3,7 +3,7 @@
  * Readers take turns (fair-reads.ts): users, addresses of public requests, operators, and the exchange itself.
  */
 import type { SweepTimes } from "../../engine/projection/writes/sweep.ts";
-import type { Holders } from "../accounts/types.ts";
+import type { Holders, ReversibleDeposit } from "../accounts/types.ts";
 import { overloaded, STOPPING } from "../errors.ts";
 import type { HistoryPage, Listing } from "../http/paging.ts";
 import type { EndedOrder } from "../trading/types.ts";
@@ -137,7 +137,7 @@ export class History {
     return this.run(userReader(options.userId), "deposits", options);
   }
 
-  /** The deposit, or payment of the house, that has a reference. */
+  /** The deposit, reversal, or payment of the house, that has a reference, in any case. */
   payment(reference: string): Promise<Payment | null> {
     return this.paymentLookups.find(OPERATORS, reference);
   }
@@ -155,9 +155,14 @@ export class History {
     return this.run(OPERATORS, "withdrawal", { id });
   }
 
-  /** True if a withdrawal was paid with this reference. */
-  isWithdrawalReference(reference: string): Promise<boolean> {
-    return this.run(PAYMENTS, "isWithdrawalReference", { reference });
+  /** The deposit with this id; null if there is none, and for a reversal. */
+  reversibleDeposit(id: number): Promise<ReversibleDeposit | null> {
+    return this.run(PAYMENTS, "reversibleDeposit", { id });
+  }
+
+  /** The withdrawal that was paid with this reference, in any case. */
+  withdrawalPaidWith(reference: string): Promise<number | null> {
+    return this.run(PAYMENTS, "withdrawalPaidWith", { reference });
   }
 
   /** The positions with shares of `count` outcomes from `first` on, ordered by user and outcome. */

@@ -3,6 +3,7 @@
  */
 import type Database from "better-sqlite3";
 import type { WithdrawalRow } from "../../engine/projection/load/wallet.ts";
+import type { ReversibleDeposit } from "../accounts/types.ts";
 import { buildPage, type HistoryPage, type OwnPageOptions, type PageOptions } from "../http/paging.ts";
 
 export interface DepositsOptions extends PageOptions {
@@ -18,13 +19,15 @@ export interface SettlementsOptions extends OwnPageOptions {
   marketId?: number | undefined;
 }
 
-/** One entry of money that reached a user or the house, or left the house. */
+/** One entry of money that reached a user or the house, was taken back, or left the house. */
 export interface Payment {
   id: number;
   userId: number;
-  /** micro-USDC, negative where it left the house. */
+  /** micro-USDC, negative where it was taken back or left the house. */
   amount: number;
   reference: string;
+  /** The deposit that it takes back, or a part of it; null for others. */
+  reverses: number | null;
   createdAt: number;
 }
 
@@ -38,16 +41,21 @@ export interface Withdrawal extends WithdrawalRow {
 
 export interface PaymentReader {
   deposits(options: DepositsOptions): HistoryPage<Payment>;
-  /** For each reference, the deposit or payment of the house that has it. */
+  /** For each reference, the deposit, reversal or payment of the house that has it, in any case. */
   payments(options: { references: readonly string[] }): (Payment | null)[];
+  /** The deposit with this id; null if there is none, and for a reversal. */
+  reversibleDeposit(options: { id: number }): ReversibleDeposit | null;
   withdrawals(options: WithdrawalsOptions): HistoryPage<Withdrawal>;
   withdrawal(options: { id: number }): Withdrawal | null;
-  /** True if a withdrawal was paid with this reference. */
-  isWithdrawalReference(options: { reference: string }): boolean;
+  /** The withdrawal that was paid with this reference, in any case. */
+  withdrawalPaidWith(options: { reference: string }): number | null;
   settlements(options: SettlementsOptions): HistoryPage;
 }
 
-const PAYMENT_COLUMNS = "id, user_id AS userId, amount, reference, created_at AS createdAt";
+const PAYMENT_COLUMNS = "id, user_id AS userId, amount, reference, reverses, created_at AS createdAt";
+/** The row with a reference in any case: the same spelling first, since older rows may differ in nothing else. */
+const WITH_REFERENCE = `WHERE reference = @reference COLLATE NOCASE AND reference IS NOT NULL
+  ORDER BY reference = @reference COLLATE BINARY DESC, id LIMIT 1`;
 const WITHDRAWAL_COLUMNS = `id, user_id AS userId, amount, address, status, reference, note, created_at AS createdAt,
   decided_at AS decidedAt`;
 
@@ -71,7 +79,7 @@ export function preparePayments(db: Database.Database): PaymentReader {
   return { ...prepareDeposits(db), ...prepareWithdrawals(db), settlements: prepareSettlements(db) };
 }
 
-function prepareDeposits(db: Database.Database): Pick<PaymentReader, "deposits" | "payments"> {
+function prepareDeposits(db: Database.Database): Pick<PaymentReader, "deposits" | "payments" | "reversibleDeposit"> {
   const ofUser = db.prepare(
     `SELECT ${PAYMENT_COLUMNS} FROM entries INDEXED BY rare_entries
      WHERE ${RARE_ENTRIES} AND user_id = @userId AND type = 'deposit' AND id < @before ORDER BY id DESC LIMIT @limit`,
@@ -80,21 +88,29 @@ function prepareDeposits(db: Database.Database): Pick<PaymentReader, "deposits" 
     `SELECT ${PAYMENT_COLUMNS} FROM entries INDEXED BY deposits
      WHERE type = 'deposit' AND id < @before ORDER BY id DESC LIMIT @limit`,
   );
-  const byReference = db.prepare(`SELECT ${PAYMENT_COLUMNS} FROM entries WHERE reference = ?`);
+  const byReference = db.prepare(
+    `SELECT ${PAYMENT_COLUMNS} FROM entries INDEXED BY entries_by_reference ${WITH_REFERENCE}`,
+  );
+  const reversible = db.prepare(
+    `SELECT user_id AS userId, amount,
+       (SELECT coalesce(-sum(amount), 0) FROM entries INDEXED BY reversals WHERE reverses = @id) AS reversed
+     FROM entries WHERE id = @id AND type = 'deposit' AND amount > 0`,
+  );
   return {
     deposits({ userId, before, limit }) {
       const read = userId === null ? all : ofUser;
       return byId(read.all({ ...(userId !== null && { userId }), before, limit: limit + 1 }), limit);
     },
     payments({ references }) {
-      return references.map((reference) => (byReference.get(reference) as Payment | undefined) ?? null);
+      return references.map((reference) => (byReference.get({ reference }) as Payment | undefined) ?? null);
     },
+    reversibleDeposit: ({ id }) => (reversible.get({ id }) as ReversibleDeposit | undefined) ?? null,
   };
 }
 
 function prepareWithdrawals(
   db: Database.Database,
-): Pick<PaymentReader, "withdrawals" | "withdrawal" | "isWithdrawalReference"> {
+): Pick<PaymentReader, "withdrawals" | "withdrawal" | "withdrawalPaidWith"> {
   const withdrawals = (from: string): Database.Statement =>
     db.prepare(
       `SELECT ${WITHDRAWAL_COLUMNS} FROM withdrawals ${from} AND id < @before
@@ -103,14 +119,16 @@ function prepareWithdrawals(
   const ofUser = withdrawals("INDEXED BY withdrawals_by_user WHERE user_id = @userId");
   const pending = withdrawals("INDEXED BY pending_withdrawals WHERE status = 'pending'");
   const all = withdrawals("WHERE TRUE");
-  const hasReference = db.prepare("SELECT EXISTS (SELECT 1 FROM withdrawals WHERE reference = ?)").pluck();
+  const paidWith = db
+    .prepare(`SELECT id FROM withdrawals INDEXED BY withdrawals_by_reference ${WITH_REFERENCE}`)
+    .pluck();
   const withId = db.prepare(`SELECT ${WITHDRAWAL_COLUMNS} FROM withdrawals WHERE id = ?`);
   return {
     withdrawals({ userId, status = null, before, limit }) {
       const read = userId !== null ? ofUser : status === "pending" ? pending : all;
       return byId(read.all({ ...(userId !== null && { userId }), status, before, limit: limit + 1 }), limit);
     },
-    isWithdrawalReference: ({ reference }) => hasReference.get(reference) === 1,
+    withdrawalPaidWith: ({ reference }) => (paidWith.get({ reference }) as number | undefined) ?? null,
     withdrawal({ id }) {
       return (withId.get(id) as Withdrawal | undefined) ?? null;
     },

@@ -1,5 +1,5 @@
 /**
- * Reads the trail of an account: its deposits and who credited them, its terms and who set them, the decisions on its
+ * Reads the trail of an account: its deposits and reversals and who made them, its terms and who set them, the decisions on its
  * identity, each with the first of two approvals where there was one. The second operator of a payment checks it.
  * Bounded: the newest of each kind.
  */
@@ -7,7 +7,8 @@ import type Database from "better-sqlite3";
 import { MAX_TRAIL } from "./limits.ts";
 
 /** The condition of the index audit_trail: SQLite uses it only where a read repeats the condition. */
-const ACTIONS = "action IN ('wallet.deposit', 'user.set_terms', 'identity.approve', 'identity.refuse')";
+const ACTIONS =
+  "action IN ('wallet.deposit', 'wallet.reverse_deposit', 'user.set_terms', 'identity.approve', 'identity.refuse')";
 
 interface AuditRow {
   readonly at: number;
@@ -40,7 +41,7 @@ const firstOf = ({ approved_by, approved_at }: First): object => ({
 
 export function prepareTrail(db: Database.Database): (options: { userId: number }) => Trail {
   const deposits = db.prepare(
-    `SELECT id, amount, reference, created_at FROM entries INDEXED BY rare_entries
+    `SELECT id, amount, reference, reverses, created_at FROM entries INDEXED BY rare_entries
      WHERE type IN ('deposit', 'withdrawal', 'settlement') AND user_id = @userId AND type = 'deposit'
      ORDER BY id DESC LIMIT ${MAX_TRAIL + 1}`,
   );
@@ -49,7 +50,7 @@ export function prepareTrail(db: Database.Database): (options: { userId: number 
       `SELECT at, action, actor, subject, details FROM audit_log INDEXED BY audit_trail
        WHERE ${ACTIONS} AND user_id = @userId AND ${where} ORDER BY id DESC LIMIT ${MAX_TRAIL + 1}`,
     );
-  const ofDeposit = lines("action = 'wallet.deposit' AND subject = @id");
+  const ofDeposit = lines("action IN ('wallet.deposit', 'wallet.reverse_deposit') AND subject = @id");
   const ofTerms = lines("action = 'user.set_terms'");
   const ofIdentity = lines("action IN ('identity.approve', 'identity.refuse')");
 

@@ -36,6 +36,7 @@ interface TransactionRow {
   order_id: number | null;
   trade_id: number | null;
   match_id: number | null;
+  deposit_id: number | null;
   created_at: number;
 }
 
@@ -57,6 +58,7 @@ function fillTransactions(row: FillRow): TransactionRow[] {
     order_id: row.order_id,
     trade_id: row.id,
     match_id: row.match_id,
+    deposit_id: null,
     created_at: row.created_at,
   };
   const id = row.id * TRANSACTIONS_PER_ENTRY;
@@ -87,6 +89,7 @@ const COLUMNS: readonly (keyof TransactionRow)[] = [
   "trade_id",
   "match_id",
   "created_at",
+  "deposit_id",
 ];
 export const CSV_HEADER = csvLine(COLUMNS);
 
@@ -144,7 +147,8 @@ function fillRows(reader: FillReader, options: TransactionsOptions): FoundRows {
 function prepareEntries(db: Database.Database): (options: TransactionsOptions, floor: number) => FoundRows {
   const entries = (where: string): Database.Statement =>
     db.prepare(
-      `SELECT id, type, amount, balance_after, market_id, outcome_id, created_at FROM entries ${where}
+      `SELECT id, type, amount, balance_after, market_id, outcome_id, created_at,
+         CASE type WHEN 'deposit' THEN coalesce(reverses, id) END AS deposit_id FROM entries ${where}
        AND user_id = @userId AND id < @before AND id >= @floor
        AND (@from IS NULL OR created_at >= @from) AND (@to IS NULL OR created_at <= @to)
        ORDER BY id DESC LIMIT @limit`,

@@ -19,6 +19,7 @@ import type {
   HouseWithdrawal,
   NewDeposit,
   NewDepositAnswer,
+  Reversal,
   Solvency,
   UserQuery,
   WithdrawalDecision,
@@ -55,12 +56,28 @@ export const OPERATOR_TEXTS: OperationTexts = {
       ...{ user_id: null, approval: null },
     } satisfies Static<typeof NewDepositAnswer>,
   }),
+  "POST /admin/deposits/:id/reverse": text("reverseDeposit", {
+    errors: [404, 409, 422],
+    body: {
+      ...{ amount: 250_000_000, reference: "wire 2026-11-22 0001 back" },
+      note: "Credited to the wrong account.",
+    } satisfies Static<typeof Reversal>,
+    response: {
+      ...{ ...example.deposit, id: 12, amount: -250_000_000, reference: "wire 2026-11-22 0001 back" },
+      ...{ reverses: example.deposit.id, approval: null },
+    } satisfies Static<typeof NewDepositAnswer>,
+  }),
   "POST /admin/house/withdrawals": text("withdrawFromHouse", {
     errors: [409, 422],
     body: { amount: 1_000_000, reference: "house 2026-11-22 0002" } satisfies Static<typeof HousePayment>,
     response: {
-      withdrawal: { ...example.ownDeposit, amount: 1_000_000, reference: "house 2026-11-22 0002" },
-      approval: null,
+      withdrawal: {
+        id: 14,
+        amount: 1_000_000,
+        reference: "house 2026-11-22 0002",
+        created_at: example.ownDeposit.created_at,
+      },
+      ...{ approval: null },
     } satisfies Static<typeof HouseWithdrawal>,
   }),
   "GET /admin/withdrawals": text("listAllWithdrawals", {

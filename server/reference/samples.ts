@@ -225,6 +225,7 @@ export const transaction: Static<typeof Transaction> = {
   order_id: order.id,
   trade_id: fill.id,
   match_id: fill.match_id,
+  deposit_id: null,
   created_at: fill.created_at,
 };
 
@@ -305,6 +306,7 @@ export const ownDeposit: Static<typeof OwnDeposit> = {
   id: 10,
   amount: 250_000_000,
   reference: "wire 2026-11-22 0001",
+  reverses: null,
   created_at: THEN,
 };
 export const deposit: Static<typeof Deposit> = { ...ownDeposit, user_id: user.id };

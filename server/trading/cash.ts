@@ -17,6 +17,13 @@ export class Cash {
     this.balanceChanged(userId);
   }
 
+  /** Takes a deposit back out of its hold. */
+  reverseDeposit(userId: number, amount: number): void {
+    this.ledger.release(userId, amount);
+    this.ledger.reverseDeposit(userId, amount);
+    this.balanceChanged(userId);
+  }
+
   /** Holds what a withdrawal requests. The caller has checked that it is available. */
   hold(userId: number, amount: number): void {
     this.ledger.hold(userId, amount);

@@ -27,6 +27,10 @@ export class TradingWriteProjection implements WriteProjection {
         if (write.userId === HOUSE) exchange.ledger.fundHouse(write.amount);
         else exchange.cash.deposit(write.userId, write.amount);
         return;
+      case "reverseDeposit":
+        if (write.userId === HOUSE) exchange.ledger.unfundHouse(write.amount);
+        else exchange.cash.reverseDeposit(write.userId, write.amount);
+        return;
       case "withdrawFromHouse":
         exchange.ledger.fundHouse(-write.amount);
         return;

@@ -163,7 +163,7 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
     route({
       method: "GET",
       path: "/wallet/deposits",
-      summary: "The caller's deposits, newest first",
+      summary: "The caller's deposits and their reversals, newest first",
       scope: "portfolio:read",
       query: PageQuery,
       response: pageOf(S.OwnDeposit),
@@ -271,8 +271,8 @@ function solvencyRoute({ totals }: WalletRouteContext): Route {
   });
 }
 
-export function ownPaymentView({ id, amount, reference, createdAt }: Payment): object {
-  return { id, amount, reference, created_at: createdAt };
+export function ownPaymentView({ id, amount, reference, reverses, createdAt }: Payment): object {
+  return { id, amount, reference, reverses, created_at: createdAt };
 }
 
 export function ownWithdrawalView(withdrawal: Withdrawal): object {

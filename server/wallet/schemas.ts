@@ -42,6 +42,10 @@ export const Transaction = closed({
   order_id: nullable(Id),
   trade_id: about(nullable(Id), "id of the caller's own fill, as in GET /me/fills"),
   match_id: about(nullable(Id), "id of the fill's match, which all of its fills share"),
+  deposit_id: about(
+    nullable(Id),
+    "of a deposit: its id, as in GET /wallet/deposits; of a reversal, whose amount is negative: that of the deposit",
+  ),
   created_at: Time,
 });
 
@@ -90,6 +94,7 @@ const Address = Type.String({
 // ---------------------------------------------------------------- requests
 
 export const NewDeposit = closed({ user_id: Id, amount: Amount, reference: Reference });
+export const Reversal = closed({ amount: Amount, reference: Reference, note });
 export const HousePayment = closed({ amount: Amount, reference: Reference });
 export const NewWithdrawal = closed({ amount: Amount, address: Address });
 export const WithdrawalPayment = closed({
@@ -103,7 +108,13 @@ export const SettlementsQuery = closed({ ...page, market_id: Type.Optional(Id) }
 
 // ---------------------------------------------------------------- responses
 
-const deposit = { id: Id, amount: Amount, reference: Type.String(), created_at: Time };
+const deposit = {
+  id: Id,
+  amount: Type.Integer({ description: "micro-USDC; negative: a reversal" }),
+  reference: Type.String({ description: "of the payment; references are compared without case" }),
+  reverses: nullable(Type.Integer({ minimum: 1, description: "of a reversal: the deposit that it takes back" })),
+  created_at: Time,
+};
 export const OwnDeposit = closed(deposit);
 export const Deposit = closed({
   ...deposit,
@@ -131,11 +142,8 @@ const newest = { description: `newest first, at most ${MAX_TRAIL}` };
 export const Trail = closed({
   deposits: Type.Array(
     closed({
-      id: Id,
-      amount: Amount,
-      reference: Type.String(),
-      created_at: Time,
-      credited_by: nullable(Actor),
+      ...deposit,
+      credited_by: about(nullable(Actor), "or who took it back"),
       ...first,
     }),
     newest,
@@ -159,18 +167,30 @@ export const Trail = closed({
 });
 export const WithdrawalWithTrail = closed({ ...Withdrawal.properties, trail: Trail });
 
-/** The result of a deposit request: either credited, or waiting for its second approval. */
+/** The result of a deposit's or reversal's request: either on record, or waiting for its second approval. */
+const repeats = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    description: "the payment on record whose reference differs only in case, if there is one",
+  }),
+);
 export const NewDepositAnswer = closed({
   ...Deposit.properties,
-  id: nullable(Type.Integer({ minimum: 1, description: "null: not yet credited" })),
+  id: nullable(Type.Integer({ minimum: 1, description: "null: not yet credited or taken back" })),
   created_at: nullable(Time),
+  repeats,
   approval: nullable(Approval),
 });
 export const WithdrawalDecision = closed({
   withdrawal: Withdrawal,
   approval: nullable(Approval),
 });
-export const HouseWithdrawal = closed({ withdrawal: nullable(closed(deposit)), approval: nullable(Approval) });
+const houseWithdrawal = { id: Id, amount: Amount, reference: Type.String(), created_at: Time };
+export const HouseWithdrawal = closed({
+  withdrawal: nullable(closed(houseWithdrawal)),
+  repeats,
+  approval: nullable(Approval),
+});
 export const Settlement = closed({
   id: Id,
   market_id: Id,

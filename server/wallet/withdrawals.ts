@@ -136,7 +136,7 @@ export class Withdrawals {
   }
 
   /**
-   * By an operator, or the second of two. A repeat with the same reference returns the payment again.
+   * By an operator, or the second of two. A repeat with the same reference, in any case, returns the payment again.
    * @throws ApiError 4040, 40900 unless it is pending, and for a suspended user; as `Approvals.request`
    */
   async pay(
@@ -148,19 +148,22 @@ export class Withdrawals {
     const found = this.pending.get(id);
     if (found !== undefined) return this.deciding.run(found, () => this.payOut(found, payout, operator, context));
     const withdrawal = await this.options.history.withdrawal(id);
-    const isSame = payout.reference !== null && withdrawal?.reference === payout.reference;
+    const reference = payout.reference?.toLowerCase();
+    const isSame = reference !== undefined && withdrawal?.reference?.toLowerCase() === reference;
     if (withdrawal === null || !isSame) throw refusalOf(withdrawal);
     return { withdrawal, approval: null };
   }
 
   private async payOut(
     found: WithdrawalRow,
-    payout: PaymentRecord,
+    typed: PaymentRecord,
     operator: Operator,
     context: RequestContext,
   ): Promise<{ withdrawal: Withdrawal; approval: ApprovalRow | null }> {
     const { accounts, approvals, writer, notifier } = this.options;
     const { id, userId, amount, address } = found;
+    const reference = typed.reference && approvals.spelled(PAY, id, typed.reference);
+    const payout = { reference, note: typed.note };
     checkNotOwn(operator, userId);
     if (accounts.existingUser(userId).suspendedAt !== null) throw conflict("the user is suspended");
     const details = { user_id: userId, amount, address, ...payout };

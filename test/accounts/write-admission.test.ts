@@ -8,7 +8,7 @@ import { UNVERIFIED_ACCOUNT_MS } from "../../server/accounts/limits.ts";
 import { RowIds } from "../../server/accounts/row-ids.ts";
 import type { RequestedWrite } from "../../server/accounts/types.ts";
 import { UnverifiedAccounts } from "../../server/accounts/unverified-accounts.ts";
-import { FAILED, outcomeUnknown, overloaded } from "../../server/errors.ts";
+import { ErrorKind, FAILED, outcomeUnknown, overloaded } from "../../server/errors.ts";
 import { RIG_NOW, WriteRig } from "../support/write-rig.ts";
 
 const at = RIG_NOW;
@@ -78,11 +78,11 @@ test("a token of a seed counts once, also where it was revoked and the exchange 
   expect(await writeAll(rig, create())).toEqual([{ id: 1, created: false }]);
 });
 
-test("a reference counts once: in one turn, later, and after a restart", async () => {
+test("a reference counts once, in any case: in one turn, later, and after a restart", async () => {
   let rig = new WriteRig();
   await writeAll(rig, user("a@x"), user("b@x"));
-  const both = [deposit(1, 5, "r"), deposit(1, 5, "r"), deposit(1, 6, "r"), deposit(2, 5, "r"), fromHouse(5, "r")];
-  const refused = { ...CONFLICT, message: "reference: another one has it" };
+  const both = [deposit(1, 5, "r"), deposit(1, 5, "R"), deposit(1, 6, "R"), deposit(2, 5, "r"), fromHouse(5, "R")];
+  const refused = { ...CONFLICT, message: "reference: deposit 1 of 5 micro-USDC to user 1 has it" };
   const expected = [{ id: 1, created: true }, { id: 1, created: false }, refused, refused, refused];
   expect(await writeAll(rig, ...both)).toMatchObject(expected);
   rig = rig.restart();
@@ -105,12 +105,50 @@ test("two withdrawals can't be paid with one reference", async () => {
     return { kind: "insert", table: "withdrawals", row };
   };
   expect(await writeAll(rig, request(), request())).toMatchObject([{ id: 1 }, { id: 2 }]);
-  const pay = (id: number): RequestedWrite => {
-    return { kind: "payWithdrawal", id, userId: 1, amount: 5, reference: "paid", note: null, at };
+  const pay = (id: number, reference = "paid"): RequestedWrite => {
+    return { kind: "payWithdrawal", id, userId: 1, amount: 5, reference, note: null, at };
   };
-  const taken = { ...CONFLICT, message: "reference: another withdrawal has it" };
-  expect(await writeAll(rig, pay(1), pay(2))).toMatchObject([{ id: 1, created: true }, taken]);
+  const taken = { ...CONFLICT, message: "reference: withdrawal 1 has it" };
+  expect(await writeAll(rig, pay(1), pay(2, "PAID"))).toMatchObject([{ id: 1, created: true }, taken]);
   expect(await writeAll(rig, pay(2))).toMatchObject([taken]);
+});
+
+test("reversals in one turn take no more than the deposit, and no more than is available", async () => {
+  const rig = new WriteRig();
+  await writeAll(rig, user("a@x"));
+  const { ledger } = rig.exchange;
+  await writeAll(rig, deposit(1, 10, "a"), deposit(1, 3, "b"), deposit(HOUSE, 5, "c"));
+  const reverse = (depositId: number, amount: number, reference: string, userId = 1): RequestedWrite => {
+    return { kind: "reverseDeposit", userId, depositId, amount, reference, at };
+  };
+  const left = (amount: number) => ({
+    ...CONFLICT,
+    message: `amount: of deposit 1, ${amount} micro-USDC can still be reversed`,
+  });
+  expect(
+    await writeAll(rig, reverse(1, 4, "r"), reverse(1, 7, "s"), reverse(1, 6, "t"), reverse(1, 1, "u")),
+  ).toMatchObject([{ id: 4, created: true }, left(6), { id: 5, created: true }, left(0)]);
+  expect([ledger.balance(1), ledger.held(1)]).toEqual([3, 0]);
+  // What is held can't be taken; what is taken is held until it is committed.
+  ledger.hold(1, 1);
+  const poor = { kind: ErrorKind.insufficientBalance, message: "amount: user 1 has 0 micro-USDC available" };
+  expect(await writeAll(rig, reverse(2, 2, "v"), reverse(2, 1, "w"))).toMatchObject([{ id: 6, created: true }, poor]);
+  const repeats = [reverse(1, 4, "R"), reverse(1, 3, "R"), reverse(2, 4, "r"), deposit(1, 4, "r"), fromHouse(1, "r")];
+  const other = { ...CONFLICT, message: "reference: the reversal of deposit 1, 4, of 4 micro-USDC from user 1 has it" };
+  const refused = [{ id: 4, created: false }, other, other, other, other];
+  expect(await writeAll(rig, ...repeats)).toMatchObject(refused);
+  const poorHouse = { kind: ErrorKind.insufficientBalance, message: "amount: the house has 1 micro-USDC available" };
+  expect(await writeAll(rig, reverse(3, 4, "x", HOUSE), reverse(3, 1, "y", HOUSE))).toMatchObject([
+    { id: 7, created: true },
+    { id: 8, created: true },
+  ]);
+  await writeAll(rig, deposit(HOUSE, 5, "d"));
+  await writeAll(rig, fromHouse(4, "e"));
+  expect(await writeAll(rig, reverse(9, 2, "z", HOUSE))).toMatchObject([poorHouse]);
+  expect(ledger.totals).toEqual({ deposits: 6, withdrawals: 4, usersTotal: 1, collateral: 0, house: 1 });
+  const columns = "deposits, withdrawals, users_total AS usersTotal, collateral, house";
+  expect(rig.rows(`SELECT ${columns} FROM totals`)).toEqual([ledger.totals]);
+  expect(await writeAll(rig.restart(), ...repeats)).toMatchObject(refused);
 });
 
 test("bounds count what is in flight", async () => {

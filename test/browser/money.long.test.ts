@@ -109,4 +109,49 @@ describe.skipIf(NO_BROWSER)("money on the page", () => {
     expect([user.terms.maker_rebate, user.balance.total]).toEqual([20, (100 + 30 - 3) * USDC]);
     first.close();
   });
+
+  test("two operators take a deposit back, and the user sees which", async () => {
+    const first = await operatorOf(world.server);
+    const { id } = await userNamed(first, "trader");
+    const [deposit] = await first.all<{ id: number }>(`/admin/deposits?user_id=${id}`);
+    const before = (await trader.balance()).total;
+    const page = await openPage({ baseURL: world.server.root });
+    await signInTo(page, `/desk/deposits?user_id=${id}`, "second@example.com");
+    await page.getByRole("button", { name: `Reverse deposit ${deposit!.id}` }).click();
+    const dialog = page.getByRole("dialog", { name: `Reverse deposit ${deposit!.id}` });
+    const amount = dialog.getByLabel("Amount");
+    expect(await amount.inputValue()).toBe("30.00");
+    await dialog.getByRole("button", { name: "Take back" }).click();
+    await dialog.getByText("Use ASCII letters").waitFor();
+    // The focus goes to the field with the problem.
+    await dialog.locator("input[aria-invalid=true]:focus").waitFor();
+    await amount.fill("5.5");
+    await dialog.getByLabel("Reference").fill("0xAB back");
+    await dialog.getByLabel("Note").fill("wrong account");
+    await dialog.getByRole("button", { name: "Take back" }).click();
+    await page.getByText("Approval recorded: another operator must repeat the action.").waitFor();
+    expect((await trader.balance()).total).toBe(before);
+    const path = `/admin/deposits/${deposit!.id}/reverse`;
+    await first.data("POST", path, { amount: 5.5 * USDC, reference: "0xab BACK", note: "wrong account" });
+    expect((await trader.balance()).total).toBe(before - 5.5 * USDC);
+    await page.reload();
+    await page
+      .getByRole("row", { name: new RegExp(`[-−]5\\.50.*0xAB back.*reverses deposit ${deposit!.id}`) })
+      .waitFor();
+    // The other way round: asked for by the API, approved at the desk.
+    await first.data("POST", path, { amount: 24.5 * USDC, reference: "the rest" });
+    await page.goto("/desk/approvals");
+    const waiting = page.getByRole("row", { name: /Reverse a deposit .*24\.50 USDC.*the rest/ });
+    await waiting.getByRole("button", { name: /^Approve/ }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Approve and execute" }).click();
+    await page.getByText(`Took back 24.50 USDC of deposit ${deposit!.id}.`).waitFor();
+    expect((await trader.balance()).total).toBe(before - 30 * USDC);
+    await page.goto("/desk");
+    const wallet = await openPage({ baseURL: world.server.root });
+    await signInTo(wallet, "/wallet?show=deposits", "trader@example.com");
+    await wallet
+      .getByRole("row", { name: new RegExp(`the rest.*takes back deposit ${deposit!.id}.*[-−]24\\.50`) })
+      .waitFor();
+    first.close();
+  });
 });

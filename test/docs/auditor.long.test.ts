@@ -80,6 +80,8 @@ class Auditor {
     switch (write.kind as string) {
       case "deposit":
         return this.addEntry(w["userId"]!, "deposit", w["amount"]!);
+      case "reverseDeposit":
+        return this.addEntry(w["userId"]!, "deposit", -w["amount"]!);
       case "withdrawFromHouse":
         return this.addEntry(0, "withdrawal", -w["amount"]!);
       case "payWithdrawal":
@@ -264,7 +266,11 @@ afterAll(() => world?.server.kill());
 async function operate(): Promise<void> {
   const { server } = world;
   const operator = await operatorOf(server);
-  await operator.data("POST", "/admin/house/deposits", { amount: 5 * USDC, reference: "loan" });
+  const loan = await operator.data<{ id: number }>("POST", "/admin/house/deposits", {
+    amount: 5 * USDC,
+    reference: "loan",
+  });
+  await operator.data("POST", `/admin/deposits/${loan.id}/reverse`, { amount: USDC, reference: "lent too much" });
   await operator.data("POST", "/admin/house/withdrawals", { amount: 2 * USDC, reference: "loan back" });
   const { client, accessToken } = await signIn(server, "dear@example.com");
   client.close();

@@ -14,6 +14,7 @@ import { ask, asOperator, OPERATORS, type SettlementJson, take } from "../suppor
 import {
   type ApprovalJson,
   auditOf,
+  type DepositJson,
   type NewDepositJson,
   pay,
   type WithdrawalWithTrailJson,
@@ -144,11 +145,11 @@ test("a withdrawal shows its trail: who credited the money, set the terms, decid
   expect(trail).toEqual({
     deposits: [
       {
-        ...{ id: credited.id, amount: 40 * USDC, reference: "wire", created_at: at },
+        ...{ id: credited.id, amount: 40 * USDC, reference: "wire", reverses: null, created_at: at },
         ...{ credited_by: firstName, approved_by: secondName, approved_at: asked.created_at },
       },
       {
-        ...{ id: trail.deposits[1]!.id, amount: 3, reference: "seed:newcomer@example.com" },
+        ...{ id: trail.deposits[1]!.id, amount: 3, reference: "seed:newcomer@example.com", reverses: null },
         ...{ created_at: trail.deposits[1]!.created_at, credited_by: "seed", approved_by: null, approved_at: null },
       },
     ],
@@ -210,6 +211,31 @@ describe("over a kill -9", () => {
   let wireApproval: ApprovalJson;
   const total = async (): Promise<number> => (await userNamed(first, "credited")).balance.total;
 
+  let reversal: (operator: Client, reference?: string, note?: string) => Promise<Answer<NewDepositJson>>;
+
+  /** One operator asks for a part of the seed's deposit back. */
+  async function approveReversal(): Promise<void> {
+    const [{ id: depositId }] = (await first.all<DepositJson>(`/admin/deposits?user_id=${credited.id}`)) as [
+      DepositJson,
+    ];
+    reversal = (operator, reference = "0xab back", note = "wrong account") => {
+      const body = { amount: 10 * USDC, reference, note };
+      return operator.request("POST", `/admin/deposits/${depositId}/reverse`, { body });
+    };
+    const { data } = await reversal(first);
+    const details = { deposit: depositId, amount: 10 * USDC, reference: "0xab back", note: "wrong account" };
+    expect(data).toMatchObject({ id: null, amount: -10 * USDC, reverses: depositId, approval: { details } });
+    // The same again, in capitals: still the first approval. Another note is another request.
+    expect((await reversal(first, "0xAB BACK")).data).toEqual(data);
+    await expectRefused(reversal(second, "0xAB back", "other"), 409, 40900, /requested something different/);
+    // What can't be taken back isn't asked for.
+    const tooMuch = first.request("POST", `/admin/deposits/${depositId}/reverse`, {
+      body: { amount: 101 * USDC, reference: "x" },
+    });
+    await expectRefused(tooMuch, 409, 40900, /^amount/);
+    expect(await total()).toBe(100 * USDC);
+  }
+
   /** One operator asks for three deposits. */
   async function approveDeposits(): Promise<void> {
     credited = await userNamed(first, "credited");
@@ -217,7 +243,7 @@ describe("over a kill -9", () => {
     const asked = await wire(first);
     wireApproval = asked.data.approval!;
     expect(asked.data).toEqual({
-      ...{ id: null, user_id: credited.id, amount: 7 * USDC, reference: "wire 1", created_at: null },
+      ...{ id: null, user_id: credited.id, amount: 7 * USDC, reference: "wire 1", reverses: null, created_at: null },
       approval: {
         ...{ id: wireApproval.id, action: "wallet.deposit", subject: credited.id, created_at: wireApproval.created_at },
         ...{ details: { amount: 7 * USDC, reference: "wire 1" }, approved_by: wireApproval.approved_by },
@@ -268,6 +294,7 @@ describe("over a kill -9", () => {
     successor = await asOperator(world, "successor");
     await approveAndLeave();
     await approveDeposits();
+    await approveReversal();
     await approveTerms();
     for (const client of [first, second, successor]) client.close();
     await world.server.kill();
@@ -298,7 +325,12 @@ describe("over a kill -9", () => {
       ...{ approved_by: wireApproval.approved_by, approved_at: wireApproval.created_at },
     });
     for (const operator of [first, second]) expect((await wire(operator)).data).toEqual(deposited.data);
-    await expectRefused(crediting(credited.id, 8 * USDC, "wire 1")(first), 409, 40900, /another one has it/);
+    await expectRefused(
+      crediting(credited.id, 8 * USDC, "wire 1")(first),
+      409,
+      40900,
+      /^reference: deposit \d+ of .* has it$/,
+    );
     expect(await total()).toBe(107 * USDC);
     // Both send the same request twice at once, in alternating order: one deposit, and nothing waits.
     const racing = crediting(credited.id, USDC, "race");
@@ -321,6 +353,30 @@ describe("over a kill -9", () => {
     expect(await total()).toBe(108 * USDC);
   });
 
+  test("the second of two operators takes a deposit back, whatever the case of its reference", async () => {
+    const before = await total();
+    const { data } = await reversal(second, "0XAB Back");
+    expect(data).toMatchObject({ id: expect.any(Number), amount: -10 * USDC, reference: "0xab back", approval: null });
+    expect(data).not.toHaveProperty("repeats");
+    expect(await total()).toBe(before - 10 * USDC);
+    expect(await waitingFor(first, "wallet.reverse_deposit", credited.id)).toEqual([]);
+    expect((await reversal(first, "0XAB Back")).data).toEqual({ ...data, repeats: data.id });
+    expect(await total()).toBe(before - 10 * USDC);
+    // A deposit in two cases is one payment as well.
+    const [typed, shouted] = [crediting(credited.id, 5, "0xcd"), crediting(credited.id, 5, "0XCD")];
+    expect((await typed(first)).data.id).toBeNull();
+    expect((await shouted(second)).data).toMatchObject({ id: expect.any(Number), reference: "0xcd" });
+    // From the shell too; nobody takes back a deposit to their own account.
+    const { dataDir } = world.server;
+    const asked = await admin(dataDir, "deposit", "reverse", String(data.reverses), "5", "from the shell");
+    expect(JSON.parse(asked.out)).toMatchObject({ id: null, amount: -5, approval: { approved_by: "admin" } });
+    const own = await userNamed(first, "second");
+    expect((await crediting(own.id, 5, "an operator's")(first)).data.id).toBeNull();
+    const made = JSON.parse((await admin(dataDir, "deposit", "second@example.com", "5", "an operator's")).out);
+    const path = `/admin/deposits/${made.id}/reverse`;
+    await expectRefused(second.request("POST", path, { body: { amount: 5, reference: "own" } }), 403, 40300, /own/);
+  });
+
   test("a payment that was made ends the first approvals of all others with its reference", async () => {
     const other = await userNamed(first, "valued");
     const reference = "mixed up";
@@ -331,7 +387,8 @@ describe("over a kill -9", () => {
     expect(await waiting()).toHaveLength(3);
     expect((await wishes[0]!(second)).data.id).not.toBeNull();
     expect(await waiting()).toEqual([]);
-    for (const wish of wishes.slice(1)) await expectRefused(wish(first), 409, 40900, /another one has it/);
+    for (const wish of wishes.slice(1))
+      await expectRefused(wish(first), 409, 40900, /^reference: deposit \d+ of .* has it$/);
     // Asked for and made at the same time, again and again: nothing is left.
     for (let round = 0; round < 10; round++) {
       const [one, two] = [crediting(other.id, 1, `raced ${round}`), crediting(credited.id, 1, `raced ${round}`)];

@@ -23,6 +23,26 @@ interface Leg {
   readonly id: number;
 }
 
+type PaymentKind = "deposit" | "reverseDeposit" | "withdrawFromHouse";
+
+interface Payment {
+  readonly user: number;
+  readonly amount: number;
+  /** The deposit that it takes back. */
+  readonly reverses: number | null;
+}
+
+function paymentOf(write: RequestedOf<PaymentKind>): Payment {
+  switch (write.kind) {
+    case "deposit":
+      return { user: write.userId, amount: write.amount, reverses: null };
+    case "reverseDeposit":
+      return { user: write.userId, amount: -write.amount, reverses: write.depositId };
+    case "withdrawFromHouse":
+      return { user: HOUSE, amount: -write.amount, reverses: null };
+  }
+}
+
 export class Committed {
   readonly accounts = new Map<number, Account>();
   readonly markets = new Map<number, CommittedMarket>();
@@ -37,8 +57,10 @@ export class Committed {
   readonly entries: (number | string | null)[][] = [];
   readonly outcomes = new Map<number, { lastPrice: number | null; volume: number; payout: number | null }>();
   readonly withdrawals = new Map<number, { user: number; amount: number; status: string }>();
-  /** By user, "user:text": the order that a client order id names. */
-  readonly references = new Map<string, { user: number; amount: number }>();
+  /** By reference in lower case. */
+  readonly references = new Map<string, Payment>();
+  /** By entry: deposits, and what is left of them to reverse. */
+  readonly deposited = new Map<number, { user: number; amount: number; left: number }>();
   readonly texts = new Map<number, OrderText>();
   deposits = 0;
   paidOut = 0;
@@ -337,20 +359,26 @@ export class Committed {
       case "insert":
         return ensure(write.row.id === this.withdrawals.size + 1, `row ${write.row.id} after ${this.withdrawals.size}`);
       case "deposit":
-        return ensure(!this.references.has(write.reference), "a reference counts once");
+        return ensure(!this.references.has(write.reference.toLowerCase()), "a reference counts once");
+      case "reverseDeposit": {
+        ensure(!this.references.has(write.reference.toLowerCase()), "a reference counts once");
+        const deposit = this.deposited.get(write.depositId);
+        ensure(deposit?.user === write.userId, "a reversal is of a deposit to the same account");
+        return ensure(write.amount <= deposit!.left, "no deposit is reversed beyond its amount");
+      }
       case "withdrawFromHouse":
-        ensure(!this.references.has(write.reference), "a reference counts once");
+        ensure(!this.references.has(write.reference.toLowerCase()), "a reference counts once");
         return ensure(write.amount <= this.house, "the house pays what it has");
       default:
     }
   }
 
   /** The result that a payment must have. */
-  fateOf(write: RequestedOf<"deposit" | "withdrawFromHouse">): "new" | "there" | "refused" {
-    const [user, amount] = write.kind === "deposit" ? [write.userId, write.amount] : [HOUSE, -write.amount];
-    const known = this.references.get(write.reference);
+  fateOf(write: RequestedOf<PaymentKind>): "new" | "there" | "refused" {
+    const { user, amount, reverses } = paymentOf(write);
+    const known = this.references.get(write.reference.toLowerCase());
     if (known === undefined) return "new";
-    return known.user === user && known.amount === amount ? "there" : "refused";
+    return known.user === user && known.amount === amount && known.reverses === reverses ? "there" : "refused";
   }
 
   private write(write: AccountWrite): void {
@@ -361,6 +389,7 @@ export class Committed {
       case "createMarket":
         return this.addMarket(write.outcomes.length);
       case "deposit":
+      case "reverseDeposit":
       case "withdrawFromHouse":
         return this.pay(write);
       case "insert":
@@ -401,17 +430,20 @@ export class Committed {
     this.account(withdrawal.user).setAside -= withdrawal.amount;
   }
 
-  private pay(write: AccountWrite & { kind: "deposit" | "withdrawFromHouse" }): void {
+  private pay(write: AccountWrite & { kind: PaymentKind }): void {
     const { reference, at } = write;
-    const user = write.kind === "deposit" ? write.userId : HOUSE;
-    const amount = write.kind === "deposit" ? write.amount : -write.amount;
-    this.references.set(reference, { user, amount });
+    const payment = paymentOf(write);
+    const { user, amount, reverses } = payment;
+    this.references.set(reference.toLowerCase(), payment);
     if (user === HOUSE) this.house += amount;
     else this.move(user, amount);
-    if (amount > 0) this.deposits += amount;
-    else this.paidOut -= amount;
-    const type = amount > 0 ? "deposit" : "withdrawal";
-    this.enter(++this.lastEntry, user, type, amount, null, null, reference, at);
+    const id = ++this.lastEntry;
+    if (reverses !== null) this.deposited.get(reverses)!.left += amount;
+    else if (amount > 0) this.deposited.set(id, { user, amount, left: amount });
+    if (write.kind === "withdrawFromHouse") this.paidOut -= amount;
+    else this.deposits += amount;
+    const type = write.kind === "withdrawFromHouse" ? "withdrawal" : "deposit";
+    this.enter(id, user, type, amount, null, null, reference, at);
   }
 
   private addMarket(count: number): void {

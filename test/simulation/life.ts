@@ -279,7 +279,8 @@ export class Life {
         ...{ db, accounts, ledger, registry },
         lookups: {
           payment: (reference) => this.ask(() => this.lookupsOf.payment(reference)),
-          isWithdrawalReference: (reference) => this.ask(() => this.lookupsOf.isWithdrawalReference(reference)),
+          reversibleDeposit: (id) => this.ask(() => this.lookupsOf.reversibleDeposit(id)),
+          withdrawalPaidWith: (reference) => this.ask(() => this.lookupsOf.withdrawalPaidWith(reference)),
           holders: (first, count) => this.ask(() => this.lookupsOf.holders({ first, count })),
         },
         largestId: shape.largestId,
@@ -567,7 +568,8 @@ function tableLookups(db: Database.Database) {
   return {
     endedOrder: (orderId: number): EndedOrder | null => (ended.get(orderId) as EndedOrder | undefined) ?? null,
     payment: (reference: string) => payments.payments({ references: [reference] })[0] ?? null,
-    isWithdrawalReference: (reference: string) => payments.isWithdrawalReference({ reference }),
+    reversibleDeposit: (id: number) => payments.reversibleDeposit({ id }),
+    withdrawalPaidWith: (reference: string) => payments.withdrawalPaidWith({ reference }),
     holders: prepareHolders(db),
   };
 }

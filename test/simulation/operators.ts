@@ -48,7 +48,8 @@ export class Operators {
     const { random } = this.crowd;
     if (this.crowd.record.accounts.size < this.crowd.users) return;
     const kind = random.next();
-    if (kind < 0.3) this.deposit();
+    if (kind < 0.25) this.deposit();
+    else if (kind < 0.3) this.reverse();
     else if (kind < 0.38) this.house();
     else if (kind < 0.55) this.withdraw();
     else if (kind < 0.65) this.decide();
@@ -75,7 +76,7 @@ export class Operators {
       },
       (error: ApiError) => {
         if (life !== this.crowd.life) return;
-        if (error.message === "reference: another one has it") this.expectFate(first, "refused");
+        if (/^reference: .* has it$/.test(error.message)) this.expectFate(first, "refused");
         this.crowd.refused(what, error);
       },
     );
@@ -83,7 +84,7 @@ export class Operators {
 
   /** Compares the fate of a payment with the committed state, which has it by now if it is new. */
   private expectFate(write: RequestedWrite | undefined, fate: "new" | "there" | "refused"): void {
-    if (write?.kind !== "deposit" && write?.kind !== "withdrawFromHouse") return;
+    if (write?.kind !== "deposit" && write?.kind !== "reverseDeposit" && write?.kind !== "withdrawFromHouse") return;
     const expected = this.crowd.record.fateOf(write);
     const isAsExpected = fate === "new" ? expected === "there" : expected === fate;
     if (!isAsExpected) this.crowd.failed ??= new Error(`${write.kind} ${write.reference}: ${fate}, not ${expected}`);
@@ -94,11 +95,25 @@ export class Operators {
     const references = [...this.crowd.record.references.keys()];
     const isRepeat = references.length > 0 && random.chance(0.2);
     const known = isRepeat ? this.crowd.record.references.get(random.pick(references))! : null;
-    const reference = isRepeat ? random.pick(references) : `bank-${this.crowd.nextNumber()}`;
+    const picked = isRepeat ? random.pick(references) : `bank-${this.crowd.nextNumber()}`;
+    // Whoever types a reference types it in any case.
+    const reference = random.chance(0.3) ? picked.toUpperCase() : picked;
     const userId = known !== null && known.user !== HOUSE ? known.user : this.crowd.user();
     const amount =
       known !== null && known.amount > 0 ? known.amount : random.integer(1, 20_000) * USDC + random.integer(0, 999);
     this.write("deposit", [{ kind: "deposit", userId, amount, reference, at: clock.now }]);
+  }
+
+  /** Takes back a deposit to a user or the house, or a part of it; repeats an earlier reversal sometimes. */
+  private reverse(): void {
+    const { random, clock, record } = this.crowd;
+    if (record.deposited.size === 0) return;
+    const [depositId, { user: userId, amount: most }] = random.pick([...record.deposited]);
+    const amount = random.chance(0.3) ? most : random.integer(1, most + 1);
+    const reversals = [...record.references].filter(([, { reverses }]) => reverses !== null);
+    const reference =
+      reversals.length > 0 && random.chance(0.2) ? random.pick(reversals)[0] : `back-${this.crowd.nextNumber()}`;
+    this.write("reversal", [{ kind: "reverseDeposit", userId, depositId, amount, reference, at: clock.now }]);
   }
 
   private house(): void {

@@ -174,6 +174,10 @@ const MONEY: SetUps = {
   getAnyWithdrawal: withdrawal,
   payWithdrawal: withdrawal,
   refuseWithdrawal: withdrawal,
+  reverseDeposit: async ({ operator }) => {
+    const body = { amount: 250_000_000, reference: "for the example of a reversal" };
+    return idOf(operator.data<Identified>("POST", "/admin/house/deposits", body));
+  },
   withdrawFromHouse: async ({ operator }) => {
     await operator.data("POST", "/admin/house/deposits", { amount: 2_000_000, reference: "for the example" });
     return {};

@@ -102,11 +102,12 @@ export class WriteRig {
   }
 
   private openLookups(): WriteLookups {
-    const { payments, isWithdrawalReference } = preparePayments(this.db);
+    const { payments, reversibleDeposit, withdrawalPaidWith } = preparePayments(this.db);
     const holders = prepareHolders(this.db);
     return {
       payment: async (reference) => payments({ references: [reference] })[0] ?? null,
-      isWithdrawalReference: async (reference) => isWithdrawalReference({ reference }),
+      reversibleDeposit: async (id) => reversibleDeposit({ id }),
+      withdrawalPaidWith: async (reference) => withdrawalPaidWith({ reference }),
       holders: async (first, count) => holders({ first, count }),
     };
   }

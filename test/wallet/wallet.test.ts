@@ -56,7 +56,8 @@ describe("deposits", () => {
     const { approval, ...made } = answer.data;
     const { id, created_at } = made;
     expect(approval).toBeNull();
-    expect(made).toEqual({ id, user_id: userId, amount: 5 * USDC, reference: "wire 1 (a)", created_at });
+    const kept = { id, amount: 5 * USDC, reference: "wire 1 (a)", reverses: null, created_at };
+    expect(made).toEqual({ ...kept, user_id: userId });
     expect(await user.balance()).toEqual({ available: FIRST + 5 * USDC, held: 0, total: FIRST + 5 * USDC });
     await socket.frame<BalanceJson>("balance.updated", ({ total }) => total === FIRST + 5 * USDC);
     expect((await world.anonymous().solvency()).deposits).toBe(before.deposits + 5 * USDC);
@@ -69,14 +70,19 @@ describe("deposits", () => {
     const repeated = await credit(userId, 5 * USDC, "wire 1 (a)");
     expect([repeated.status, repeated.data]).toEqual([201, answer.data]);
     expect(auditOf(world.server.dataDir, repeated)).toEqual([]);
+    // Whoever types a transaction's hash in capitals means the same transaction, and is told so.
+    const shouted = await credit(userId, 5 * USDC, "WIRE 1 (A)");
+    expect([shouted.status, shouted.data]).toEqual([201, { ...answer.data, repeats: id }]);
     const other = await idOf(world.user());
-    await expectRefused(credit(userId, 5 * USDC + 1, "wire 1 (a)"), 409, 40900, /^reference/);
+    const has = new RegExp(`^reference: deposit ${id} of 5000000 micro-USDC to user ${userId} has it$`);
+    await expectRefused(credit(userId, 5 * USDC + 1, "wire 1 (a)"), 409, 40900, has);
+    await expectRefused(credit(userId, 5 * USDC + 1, "Wire 1 (A)"), 409, 40900, has);
     await expectRefused(credit(other, 5 * USDC, "wire 1 (a)"), 409, 40900, /^reference/);
     await expectRefused(fund(5 * USDC, "wire 1 (a)"), 409, 40900, /^reference/);
     await expectRefused(takeOut(1, "wire 1 (a)"), 409, 40900, /^reference/);
     expect((await user.balance()).total).toBe(FIRST + 5 * USDC);
     const own = await user.all<DepositJson>("/wallet/deposits", 1);
-    expect(own[0]).toEqual({ id, amount: 5 * USDC, reference: "wire 1 (a)", created_at });
+    expect(own[0]).toEqual(kept);
     expect(own.map(({ amount }) => amount)).toEqual([5 * USDC, FIRST]);
     const ofUser = await operator.all<DepositJson>(`/admin/deposits?user_id=${userId}`, 1);
     expect(ofUser.map((row) => row.user_id)).toEqual([userId, userId]);
@@ -121,6 +127,7 @@ describe("deposits", () => {
         "a\u2028b",
         "\u202e",
         "seed:x",
+        "SEED:x",
       ].map((reference): [number, string, RegExp] => [1, reference, /^reference/]),
     ];
     for (const [amount, reference, message] of bad) {
@@ -148,6 +155,147 @@ describe("deposits", () => {
     );
     expect(credited.map(({ reference }) => reference)).toEqual(["seed:a@example.com"]);
     expect(audited.map(({ details }) => JSON.parse(details).reference)).toEqual(["seed:a@example.com"]);
+  });
+});
+
+describe("a reversal of a deposit", () => {
+  const reverse = (id: number, amount: unknown, reference: string, note?: string): Promise<Answer<NewDepositJson>> =>
+    operator.request("POST", `/admin/deposits/${id}/reverse`, { body: { amount, reference, note } });
+
+  test("takes back what went to the wrong account, once for a reference, and names the deposit", async () => {
+    const user = world.user();
+    const userId = await idOf(user);
+    const { id: depositId } = await deposit(operator, userId, 5 * USDC, "0xAB wrong");
+    const socket = await world.socket(user);
+    const before = await world.anonymous().solvency();
+    const part = await reverse(depositId, 2 * USDC, "back 1", "wrong account");
+    expect(part.status).toBe(201);
+    const { id, created_at } = part.data;
+    const row = { id, amount: -2 * USDC, reference: "back 1", reverses: depositId, created_at };
+    expect(part.data).toEqual({ ...row, user_id: userId, approval: null });
+    await socket.frame<BalanceJson>("balance.updated", ({ total }) => total === FIRST + 3 * USDC);
+    expect(await user.balance()).toEqual({ available: FIRST + 3 * USDC, held: 0, total: FIRST + 3 * USDC });
+    const details = { deposit: depositId, amount: 2 * USDC, reference: "back 1", note: "wrong account" };
+    expect(auditOf(world.server.dataDir, part)).toEqual([
+      { action: "wallet.reverse_deposit", actor: operatorName, user_id: userId, subject: id, details },
+    ]);
+    const repeated = await reverse(depositId, 2 * USDC, "back 1", "wrong account");
+    expect([repeated.data, auditOf(world.server.dataDir, repeated)]).toEqual([part.data, []]);
+    expect((await reverse(depositId, 2 * USDC, "BACK 1")).data).toEqual({ ...part.data, repeats: id });
+    const has = new RegExp(`^reference: the reversal of deposit ${depositId}, ${id}, of 2000000 micro-USDC from user`);
+    await expectRefused(reverse(depositId, 2 * USDC + 1, "back 1"), 409, 40900, has);
+    await expectRefused(credit(userId, 2 * USDC, "Back 1"), 409, 40900, has);
+    await expectRefused(reverse(depositId, 1, "0xab WRONG"), 409, 40900, /^reference: deposit \d+ of 5000000/);
+    // No deposit is reversed beyond its amount.
+    await expectRefused(reverse(depositId, 3 * USDC + 1, "back 2"), 409, 40900, /^amount: of deposit \d+, 3000000 /);
+    await reverse(depositId, 3 * USDC, "back 3");
+    await expectRefused(reverse(depositId, 1, "back 4"), 409, 40900, /^amount: of deposit \d+, 0 /);
+    const after = await world.anonymous().solvency();
+    expect([after.deposits, after.balanced]).toEqual([before.deposits - 5 * USDC, true]);
+    // On every list, and in the export.
+    const own = await user.all<DepositJson>("/wallet/deposits");
+    expect(own.slice(0, 3).map(({ amount, reverses }) => [amount, reverses])).toEqual([
+      ...[[-3 * USDC, depositId], [-2 * USDC, depositId], [5 * USDC, null]],
+    ]); // biome-ignore format: pairs
+    expect((await operator.all<DepositJson>(`/admin/deposits?user_id=${userId}`))[1]).toEqual({
+      ...row,
+      user_id: userId,
+    });
+    const transactions = await user.all<TransactionJson & { deposit_id: number }>("/wallet/transactions?type=deposit");
+    expect(transactions.map(({ amount, deposit_id }) => [amount, deposit_id])).toEqual([
+      ...[[-3 * USDC, depositId], [-2 * USDC, depositId], [5 * USDC, depositId]],
+      [FIRST, own.at(-1)!.id],
+    ]); // biome-ignore format: pairs
+    const trail = await operator.data<{ deposits: object[] }>("GET", `/admin/users/${userId}/trail`);
+    expect(trail.deposits[1]).toMatchObject({ id, amount: -2 * USDC, reverses: depositId, credited_by: operatorName });
+    await expectAddsUp(user);
+    await expectBalanced(world.anonymous());
+    await socket.close();
+  });
+
+  test("takes at most what is available: holds and shares stay", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const userId = await idOf(user);
+    const { id } = await deposit(operator, userId, 5 * USDC, "mostly spent");
+    const order = await user.place(terms(market, 0, BUY, 5_000, 2));
+    await user.data("POST", "/wallet/split", { market_id: market.id, quantity: 7 });
+    // A seed's deposit can be taken back as well.
+    const [seeded] = (await user.all<DepositJson>("/wallet/deposits")).slice(-1);
+    await reverse(seeded!.id, FIRST - 7 * USDC, "seeded too much");
+    const available = 4 * USDC;
+    expect((await user.balance()).available).toBe(available);
+    const poor = new RegExp(`^amount: user ${userId} has ${available} micro-USDC available$`);
+    await expectRefused(reverse(id, available + 1, "too much"), 422, 42201, poor);
+    expect((await reverse(id, available, "what is left")).data.amount).toBe(-available);
+    expect(await user.balance()).toEqual({ available: 0, held: USDC, total: USDC });
+    await user.cancel(order.id);
+    expect((await reverse(id, USDC, "the rest")).code).toBe(0);
+    expect((await user.balance()).total).toBe(0);
+    await expectAddsUp(user);
+  });
+
+  test("and an order and a split that race for the money: it goes to one of them", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const userId = await idOf(user);
+    const [seeded] = await user.all<DepositJson>("/wallet/deposits");
+    await reverse(seeded!.id, FIRST - 5 * USDC, "all but 5");
+    for (let round = 0; round < 10; round++) {
+      const { available } = await user.balance();
+      const { id } = await deposit(operator, userId, USDC, `raced ${round}`);
+      const all = available + USDC;
+      const quantity = Math.floor(all / USDC);
+      const [reversal, placed, split] = await Promise.all([
+        reverse(id, USDC, `back from race ${round}`),
+        user.request("POST", "/orders", { body: terms(market, 0, BUY, 9_999, quantity) }),
+        user.request("POST", "/wallet/split", { body: { market_id: market.id, quantity } }),
+      ]);
+      const codes = [reversal.code, placed.code, split.code];
+      expect([round, codes.filter((code) => code === 0).length]).toEqual([round, 1]);
+      for (const code of codes) expect([0, 42201]).toContain(code);
+      await user.data("DELETE", "/orders");
+      if (split.code === 0) await user.data("POST", "/wallet/merge", { market_id: market.id, quantity });
+      await expectAddsUp(user);
+    }
+    await expectBalanced(world.anonymous());
+  });
+
+  test("of a deposit to the house comes out of the house", async () => {
+    const { house, deposits, withdrawals } = await world.anonymous().solvency();
+    const { id } = (await fund(2 * USDC, "meant for a user")).data;
+    const taken = await reverse(id!, 2 * USDC, "house back");
+    expect(taken.data).toMatchObject({ amount: -2 * USDC, user_id: null, reverses: id });
+    expect(auditOf(world.server.dataDir, taken)).toMatchObject([{ action: "house.reverse_deposit", user_id: null }]);
+    expect(await world.anonymous().solvency()).toMatchObject({ house, deposits, withdrawals, balanced: true });
+    const again = (await fund(2 * USDC, "lent and spent")).data;
+    await takeOut(house + USDC, "spent");
+    await expectRefused(reverse(again.id!, 2 * USDC, "too late"), 422, 42201, /^amount: the house has 1000000 /);
+    expect((await reverse(again.id!, USDC, "a part")).code).toBe(0);
+    if (house > 0) await fund(house, "as before");
+  });
+
+  test("that is malformed, of nothing, or of an own account is refused", async () => {
+    const user = world.user();
+    const userId = await idOf(user);
+    const { id } = await deposit(operator, userId, 5 * USDC, "stays");
+    const reversed = (await reverse(id, 1, "one")).data.id!;
+    for (const amount of [0, -1, 0.5, "1", null, undefined, MAX_PAYMENT_MICRO + 1]) {
+      await expectRefused(reverse(id, amount, "x"), 400, 40000, /^amount/);
+    }
+    for (const reference of ["", " x", "seed:x", "Seed:x", "x".repeat(129)]) {
+      await expectRefused(reverse(id, 1, reference), 400, 40000, /^reference/);
+    }
+    await expectRefused(operator.request("POST", `/admin/deposits/${id}/reverse`, { body: { amount: 1 } }), 400, 40000);
+    // Of nothing, of a reversal, and of an entry that is no deposit.
+    await user.data("POST", "/wallet/split", { market_id: world.market().id, quantity: 1 });
+    const [split] = await user.all<TransactionJson>("/wallet/transactions");
+    for (const other of [999_999_999, reversed, split!.id / 4]) {
+      await expectRefused(reverse(other, 1, "x"), 404, 4040, /deposit/);
+    }
+    for (const wrong of ["0", "x", "1.5", "-1"]) {
+      await expectRefused(operator.request("POST", `/admin/deposits/${wrong}/reverse`, { body: {} }), 400, 40000);
+    }
+    await expectRefused(user.request("POST", `/admin/deposits/${id}/reverse`, { body: {} }), 403, 40300);
+    expect((await user.balance()).total).toBe(FIRST + 5 * USDC - 1 - USDC);
   });
 });
 
@@ -271,6 +419,16 @@ describe("over a restart", () => {
     operator = guests.client(world.server, operator.token);
     expect(await deposit(operator, userId, USDC, "durable")).toEqual(before);
     expect((await world.client("depositor").balance()).total).toBe(FIRST + USDC);
+    const path = `/admin/deposits/${before.id}/reverse`;
+    const body = { amount: USDC, reference: "durable too" };
+    const back = await operator.data<DepositJson>("POST", path, body);
+    await world.server.kill();
+    expectSoundDatabase(world.server.dataDir);
+    world.server = await world.server.restart();
+    operator = guests.client(world.server, operator.token);
+    expect(await operator.data<DepositJson>("POST", path, body)).toEqual(back);
+    await expectRefused(operator.request("POST", path, { body: { ...body, reference: "again" } }), 409, 40900, /, 0 /);
+    expect((await world.client("depositor").balance()).total).toBe(FIRST);
   });
 
   test("settlements list for each holder what its shares were paid, losing shares too", async () => {

@@ -113,7 +113,7 @@ test("a payment takes the amount; a repeat with its reference returns the first 
     },
   ]);
   expect((await desk.world.anonymous().solvency()).withdrawals).toBe(before.withdrawals + 40 * USDC);
-  const repeated = await pay(desk.deputy, made.id, { reference: "tx-1" });
+  const repeated = await pay(desk.deputy, made.id, { reference: "TX-1" });
   expect(repeated.data).toEqual(answer.data);
   expect(desk.actions(repeated)).toEqual([]);
   for (const body of [{}, { reference: "tx-2" }, { note: "x" }]) {
@@ -152,7 +152,10 @@ test("a reference pays one withdrawal, and is rejected for a second", async () =
   const user = await desk.person();
   const [first, second] = [await withdraw(user, USDC), await withdraw(user, USDC)];
   await pay(desk.chief, first.id, { reference: "once" });
-  await expectRefused(pay(desk.chief, second.id, { reference: "once" }), 409, 40900, /reference/);
+  for (const reference of ["once", "ONCE"]) {
+    const has = new RegExp(`^reference: withdrawal ${first.id} has it$`);
+    await expectRefused(pay(desk.chief, second.id, { reference }), 409, 40900, has);
+  }
   expect(await user.balance()).toEqual(balanceOf(USDC, 99 * USDC));
   expect((await pay(desk.chief, second.id, { reference: "twice" })).data.withdrawal.status).toBe("paid");
   expect(await user.balance()).toEqual(balanceOf(0, 98 * USDC));

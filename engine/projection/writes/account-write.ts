@@ -87,6 +87,8 @@ export type AccountWrite =
     }
   /** No other entry has the reference. `userId` may be HOUSE. */
   | { kind: "deposit"; userId: number; amount: number; reference: string; at: number }
+  /** Takes back a deposit to that user or HOUSE, or a part of it. No other entry has the reference. */
+  | { kind: "reverseDeposit"; userId: number; depositId: number; amount: number; reference: string; at: number }
   /** Pays out part of the house's earnings, or of what an operator lent it. */
   | { kind: "withdrawFromHouse"; amount: number; reference: string; at: number }
   /** Pays a pending withdrawal of that user and amount. No other withdrawal has the reference. */
@@ -183,10 +185,16 @@ export type ApplyWrite = (write: AccountWrite) => void;
 /** One kind of account write. */
 export type WriteOf<Kind extends AccountWrite["kind"]> = Extract<AccountWrite, { kind: Kind }>;
 
+/** True for a write whose row is its one ledger entry. */
+export function isPaymentEntry({ kind }: AccountWrite): boolean {
+  return kind === "deposit" || kind === "reverseDeposit" || kind === "withdrawFromHouse";
+}
+
 /** The number of ledger entries that a write creates. */
 export function entriesOf(write: AccountWrite): number {
   switch (write.kind) {
     case "deposit":
+    case "reverseDeposit":
     case "withdrawFromHouse":
     case "payWithdrawal":
       return 1;

@@ -4,8 +4,8 @@ import { RowInserter } from "../row-inserter.ts";
 import { HOUSE, type WriteContext } from "./account-write.ts";
 
 const ENTRIES_TABLE = `entries (id, user_id, type, amount, balance_after, market_id, outcome_id, reference, created_at,
-  last_fill_id, quantity, cost)`;
-const ENTRY_COLUMNS = 12;
+  last_fill_id, quantity, cost, reverses)`;
+const ENTRY_COLUMNS = 13;
 
 interface EntryDetails {
   readonly reference?: string;
@@ -13,6 +13,8 @@ interface EntryDetails {
   readonly outcomeId?: number;
   readonly quantity?: number;
   readonly cost?: number;
+  /** Of a reversal: the deposit that it takes back. */
+  readonly reverses?: number;
 }
 
 export class Entries {
@@ -41,6 +43,7 @@ export class Entries {
     params[row + 9] = userId === HOUSE ? 0 : context.newestFill(userId);
     params[row + 10] = details.quantity ?? null;
     params[row + 11] = details.cost ?? null;
+    params[row + 12] = details.reverses ?? null;
     if (userId !== HOUSE) context.markUser(userId);
   }
 

@@ -6,6 +6,7 @@ import type { Entries } from "./entries.ts";
 
 export interface MoneyWrites {
   deposit(write: WriteOf<"deposit">): void;
+  reverseDeposit(write: WriteOf<"reverseDeposit">): void;
   withdrawFromHouse(write: WriteOf<"withdrawFromHouse">): void;
   payWithdrawal(write: WriteOf<"payWithdrawal">): void;
 }
@@ -21,6 +22,14 @@ export function prepareMoneyWrites(db: Database.Database, context: WriteContext,
       if (userId === HOUSE) ledger.fundHouse(amount);
       else ledger.deposit(userId, amount);
       entries.add(userId, "deposit", amount, at, { reference });
+      entries.flush();
+    },
+    reverseDeposit({ userId, depositId, amount, reference, at }) {
+      if (userId === HOUSE) {
+        assert(ledger.totals.house >= amount, "the house returns what it has");
+        ledger.unfundHouse(amount);
+      } else ledger.reverseDeposit(userId, amount);
+      entries.add(userId, "deposit", -amount, at, { reference, reverses: depositId });
       entries.flush();
     },
     withdrawFromHouse({ amount, reference, at }) {

@@ -39,6 +39,8 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
         return forgetLog(write);
       case "deposit":
         return money.deposit(write);
+      case "reverseDeposit":
+        return money.reverseDeposit(write);
       case "withdrawFromHouse":
         return money.withdrawFromHouse(write);
       case "payWithdrawal":

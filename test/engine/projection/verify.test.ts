@@ -69,6 +69,7 @@ const close = (id: number): AccountWrite => ({
 
 const after: readonly AccountWrite[] = [
   { kind: "deposit", userId: BOB, amount: 7 * USDC, reference: "transfer 1", at },
+  { kind: "reverseDeposit", userId: BOB, depositId: 2, amount: 2 * USDC, reference: "transfer 1 back", at },
   { kind: "withdrawFromHouse", amount: 3 * USDC, reference: "transfer 2", at },
   withdrawal(1, 5 * USDC, "paid"),
   withdrawal(2, 6 * USDC, "pending"),
@@ -169,7 +170,7 @@ test("a sound database has no finding, and each line names the compared figures"
 test("the totals of GET /solvency are the sums of the rows", () => {
   const { deposits, withdrawals, users_total, collateral, house, balanced } = solvency;
   expect(balanced).toBe(true);
-  expect([deposits, withdrawals]).toEqual([(20_000 + 50 + 7) * USDC, 8 * USDC]);
+  expect([deposits, withdrawals]).toEqual([(20_000 + 50 + 7 - 2) * USDC, 8 * USDC]);
   const line = `deposits ${deposits} - withdrawals ${withdrawals} = balances ${users_total} + collateral ${collateral} + house ${house}`;
   expect(check("").find(({ figures }) => figures === line)?.ok).toBe(true);
   // It includes the voided market's rounding and the individual fees.
@@ -365,6 +366,13 @@ test.for([
   ["a withdrawal is decided or pending", "UPDATE withdrawals SET decided_at = NULL WHERE status = 'paid'"],
   ["a withdrawal is decided or pending", "UPDATE withdrawals SET decided_at = 1 WHERE status = 'pending'"],
   ["a withdrawal is decided or pending", "UPDATE withdrawals SET reference = 'x' WHERE status = 'refused'"],
+  ["each reversal takes back", "UPDATE entries SET reverses = 1 WHERE reverses = 2"],
+  ["each reversal takes back", "UPDATE entries SET reverses = id WHERE reverses = 2"],
+  ["each reversal takes back", "UPDATE entries SET reverses = 999 WHERE reverses = 2"],
+  ["each reversal takes back", "UPDATE entries SET amount = 1999999 WHERE id = 2"],
+  ["each reversal takes back", "UPDATE entries SET type = 'withdrawal' WHERE reverses = 2"],
+  ["every code, price and quantity", "UPDATE entries SET reverses = NULL WHERE reverses = 2"],
+  ["every code, price and quantity", "UPDATE entries SET reverses = 1 WHERE id = 2"],
   ["each approval is of", "UPDATE approvals SET subject = 99 WHERE id = 1"],
   ["each approval is of", "UPDATE approvals SET subject = 99 WHERE id = 2"],
   ["each approval is of", "UPDATE approvals SET action = 'gift'"],

@@ -46,7 +46,7 @@ export function AccountTrail({ userId }: { userId: number }) {
         columns={[
           { title: "Amount, USDC", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
           { title: "Reference", show: ({ reference }) => <span class="mono wide">{reference}</span> },
-          { title: "Credited by", show: (row) => by(row.credited_by, row.created_at, row) },
+          { title: "Credited or reversed by", show: (row) => by(row.credited_by, row.created_at, row) },
         ]}
       />
       <Table

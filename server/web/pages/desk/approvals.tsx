@@ -17,10 +17,14 @@ import { PagedList } from "./paged-list.tsx";
 
 const DEPOSIT = "wallet.deposit";
 const DEPOSIT_TO_HOUSE = "house.deposit";
+const REVERSE_DEPOSIT = "wallet.reverse_deposit";
+const REVERSE_DEPOSIT_TO_HOUSE = "house.reverse_deposit";
 const SET_TERMS = "user.set_terms";
 const TITLES: Readonly<Record<string, string>> = {
   [DEPOSIT]: "Credit a user",
   [DEPOSIT_TO_HOUSE]: "Fund the house",
+  [REVERSE_DEPOSIT]: "Reverse a deposit",
+  [REVERSE_DEPOSIT_TO_HOUSE]: "Reverse a deposit to the house",
   [SET_TERMS]: "Set a user's terms",
   "withdrawal.pay": "Pay a withdrawal",
   "market.resolve": "Resolve a market",
@@ -36,8 +40,8 @@ export function Approvals() {
     <>
       <Heading>Approvals</Heading>
       <p>
-        Under the two-person rule, another operator must repeat the same action. Approve deposits and terms here; for
-        other actions, follow the link and give the second approval there.
+        Under the two-person rule, another operator must repeat the same action. Approve deposits, their reversals and
+        terms here; for other actions, follow the link and give the second approval there.
       </p>
       <PagedList pages={pages}>
         {(items) => (
@@ -87,11 +91,14 @@ export function Approvals() {
   );
 }
 
-/** Operators approve deposits and terms here, except their own approvals and their own account. */
+const isOfHouse = (action: string): boolean => [DEPOSIT_TO_HOUSE, REVERSE_DEPOSIT_TO_HOUSE].includes(action);
+const isOfUser = (action: string): boolean => [DEPOSIT, REVERSE_DEPOSIT, SET_TERMS].includes(action);
+
+/** Operators approve deposits, reversals and terms here, except their own approvals and their own account. */
 function mayApprove(approval: Approval): boolean {
   const { action, subject } = approval;
   if (isOwnApproval(approval)) return false;
-  return action === DEPOSIT_TO_HOUSE || ((action === DEPOSIT || action === SET_TERMS) && subject !== user.value?.id);
+  return isOfHouse(action) || (isOfUser(action) && subject !== user.value?.id);
 }
 
 /** The first approval was revoked in the meantime. */
@@ -102,6 +109,13 @@ async function approve({ action, subject, details }: Approval): Promise<string> 
   if (action === SET_TERMS) {
     const changed = await request<OperatorUser>("PATCH", `/admin/users/${subject}/terms`, { body: details });
     return changed.terms_approval === null ? "Terms set." : RECORDED_AS_FIRST;
+  }
+  if (action === REVERSE_DEPOSIT || action === REVERSE_DEPOSIT_TO_HOUSE) {
+    const { deposit, ...body } = details as { deposit: number };
+    const reversal = await request<DepositResponse>("POST", `/admin/deposits/${deposit}/reverse`, { body });
+    return reversal.id === null
+      ? RECORDED_AS_FIRST
+      : `Took back ${money(-reversal.amount)} USDC of deposit ${deposit}.`;
   }
   const isHouse = action === DEPOSIT_TO_HOUSE;
   const body = isHouse ? details : { user_id: subject, ...details };
@@ -128,7 +142,7 @@ function ApproveDialog({ approval, onClose, onDone }: { approval: Approval; onCl
       <Notice kind="warn">
         First approval by {approved_by}, {dateTime(created_at)}. Yours is the second approval.
       </Notice>
-      {action !== DEPOSIT_TO_HOUSE && <AccountTrail userId={subject} />}
+      {isOfUser(action) && <AccountTrail userId={subject} />}
     </DecisionDialog>
   );
 }
@@ -136,8 +150,8 @@ function ApproveDialog({ approval, onClose, onDone }: { approval: Approval; onCl
 function subjectOf({ action, subject }: Approval): Children {
   if (action === "market.resolve") return <MarketLink id={subject} />;
   if (action === "withdrawal.pay") return <a href={href("/desk/withdrawals")}>withdrawal {subject}</a>;
-  if (action === DEPOSIT || action === SET_TERMS) return <UserLink id={subject} />;
-  if (action === "house.withdraw" || action === DEPOSIT_TO_HOUSE) return <a href={href("/desk/house")}>the house</a>;
+  if (isOfUser(action)) return <UserLink id={subject} />;
+  if (action === "house.withdraw" || isOfHouse(action)) return <a href={href("/desk/house")}>the house</a>;
   if (action === "second_factor.reset") return <UserLink id={subject} />;
   return subject;
 }

@@ -1,10 +1,12 @@
-/** Deposits: credits a user once per reference, and lists all credits. */
+/** Deposits: credits a user once per reference, lists all credits, and takes one back. */
 import { useState } from "preact/hooks";
-import { dateTime, money } from "../../format.ts";
+import { dateTime, money, parseMoney } from "../../format.ts";
+import { required } from "../../required.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user as self } from "../../session.ts";
 import type { DepositResponse, OperatorDeposit, OperatorUser, Page } from "../../types.ts";
 import { Money } from "../../ui/amounts.tsx";
+import { AMOUNT, Field, NumberField } from "../../ui/fields.tsx";
 import { Notice } from "../../ui/notices.tsx";
 import { Table } from "../../ui/table.tsx";
 import { usePages } from "../../ui/use-data.ts";
@@ -13,12 +15,13 @@ import { Facts } from "./facts.tsx";
 import { Heading } from "./heading.tsx";
 import { UserLink } from "./links.tsx";
 import { PagedList } from "./paged-list.tsx";
-import { type Payment, PaymentForm, paymentFacts } from "./payment-form.tsx";
+import { amountProblem, type Payment, PaymentForm, paymentFacts, referenceProblem, WAITS } from "./payment-form.tsx";
 import { UserFilter, UserSearch } from "./user-search.tsx";
 
 export function Deposits() {
   const userId = search.value.get("user_id") ?? "";
   const pages = usePages<OperatorDeposit>("/admin/deposits", { user_id: userId });
+  const [reversed, setReversed] = useState<OperatorDeposit | null>(null);
   return (
     <>
       <Heading>Deposits</Heading>
@@ -37,13 +40,40 @@ export function Deposits() {
                 { title: "ID", show: ({ id }) => id },
                 { title: "User", show: ({ user_id }) => (user_id === null ? "house" : <UserLink id={user_id} />) },
                 { title: "Amount, USDC", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
-                { title: "Reference", show: ({ reference }) => <span class="mono wide">{reference}</span> },
-                { title: "Credited", show: ({ created_at }) => dateTime(created_at) },
+                { title: "Reference", show: (deposit) => <Reference deposit={deposit} /> },
+                { title: "Time", show: ({ created_at }) => dateTime(created_at) },
+                {
+                  title: "Correction",
+                  show: (deposit) =>
+                    deposit.reverses === null &&
+                    deposit.user_id !== self.value?.id && (
+                      <button
+                        type="button"
+                        class="small danger"
+                        aria-label={`Reverse deposit ${deposit.id}`}
+                        onClick={() => setReversed(deposit)}
+                      >
+                        Reverse…
+                      </button>
+                    ),
+                },
               ]}
             />
           )}
         </PagedList>
+        {reversed !== null && (
+          <ReverseDialog deposit={reversed} onClose={() => setReversed(null)} onDone={pages.reload} />
+        )}
       </section>
+    </>
+  );
+}
+
+function Reference({ deposit: { reference, reverses } }: { deposit: OperatorDeposit }) {
+  return (
+    <>
+      <span class="mono wide">{reference}</span>
+      {reverses !== null && <small class="below faint">reverses deposit {reverses}</small>}
     </>
   );
 }
@@ -94,8 +124,8 @@ function Credit({ onDone }: { onDone: () => void }) {
         >
           <Facts facts={[["User", found.email], ...paymentFacts(payment)]} />
           <p>
-            The user can trade with it immediately. A deposit can't be reversed here. Under the two-person rule, this
-            counts as the first or second approval.
+            The user can trade with it immediately. A deposit to the wrong account can be reversed, as far as its money
+            is still available. Under the two-person rule, this counts as the first or second approval.
           </p>
         </DecisionDialog>
       )}
@@ -105,11 +135,79 @@ function Credit({ onDone }: { onDone: () => void }) {
 
 /** Credits a deposit. @returns a message about the result: the reference may have been credited before */
 async function credit({ id, email }: OperatorUser, { amount, reference }: Payment): Promise<string> {
-  const before = await request<Page<OperatorDeposit>>("GET", "/admin/deposits", { query: { limit: 1 } });
+  const newest = await newestDeposit();
   const body = { user_id: id, amount, reference };
   const deposit = await request<DepositResponse>("POST", "/admin/deposits", { body });
-  if (deposit.id === null) return "Approval recorded: another operator must repeat the action.";
-  const isOld = deposit.id <= (before.items[0]?.id ?? 0);
-  if (isOld) return `This reference was already credited, ${dateTime(deposit.created_at)}: nothing was added.`;
+  if (deposit.id === null) return WAITS;
+  if (deposit.id <= newest) return repeatText(deposit);
   return `Credited ${money(deposit.amount)} USDC to ${email}.`;
+}
+
+/** The id of the newest entry: a payment on record has none above it. */
+async function newestDeposit(): Promise<number> {
+  const { items } = await request<Page<OperatorDeposit>>("GET", "/admin/deposits", { query: { limit: 1 } });
+  return items[0]?.id ?? 0;
+}
+
+const repeatText = ({ id, created_at }: DepositResponse): string =>
+  `The reference was already used for entry ${id}, ${dateTime(created_at)}: nothing was changed.`;
+
+/** Takes back a deposit to the wrong account, or a part of it. */
+function ReverseDialog({
+  deposit: { id, user_id, amount: credited, reference: original },
+  onClose,
+  onDone,
+}: {
+  deposit: OperatorDeposit;
+  onClose: () => void;
+  onDone: () => void;
+}) {
+  const [amount, setAmount] = useState(money(credited));
+  const [reference, setReference] = useState("");
+  const [isChecked, setChecked] = useState(false);
+  const problems = { amount: amountProblem(amount), reference: referenceProblem(reference.trim()) };
+  const shown = isChecked ? problems : { amount: null, reference: null };
+  const check = (): boolean => {
+    setChecked(true);
+    return problems.amount === null && problems.reference === null;
+  };
+  const reverse = async (note: string | null): Promise<string> => {
+    const newest = await newestDeposit();
+    const micro = required(parseMoney(amount), "a valid amount");
+    const body = { amount: micro, reference: reference.trim(), note };
+    const reversal = await request<DepositResponse>("POST", `/admin/deposits/${id}/reverse`, { body });
+    if (reversal.id === null) return WAITS;
+    return reversal.id > newest ? `Took back ${money(micro)} USDC of deposit ${id}.` : repeatText(reversal);
+  };
+  return (
+    <DecisionDialog
+      title={`Reverse deposit ${id}`}
+      confirm="Take back"
+      isDangerous
+      noteHint="For the audit log."
+      check={check}
+      act={reverse}
+      onClose={onClose}
+      onDone={onDone}
+    >
+      <Facts
+        facts={[
+          ["Account", user_id === null ? "the house" : <UserLink key="user" id={user_id} />],
+          ...paymentFacts({ amount: credited, reference: original }),
+        ]}
+      />
+      <p>
+        Takes at most what is available: money in live orders, pending withdrawals and shares stays. Under the
+        two-person rule, this counts as the first or second approval.
+      </p>
+      <NumberField label="Amount" unit="USDC" kind={AMOUNT} value={amount} onInput={setAmount} problem={shown.amount} />
+      <Field
+        label="Reference"
+        value={reference}
+        onInput={setReference}
+        problem={shown.reference}
+        hint="Of the correction in your records. Each reference counts only once."
+      />
+    </DecisionDialog>
+  );
 }

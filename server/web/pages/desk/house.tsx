@@ -13,7 +13,7 @@ import { isOwnApproval, RevokeApprovalDialog } from "./approval.tsx";
 import { DecisionDialog } from "./decision-dialog.tsx";
 import { Facts } from "./facts.tsx";
 import { Heading } from "./heading.tsx";
-import { type Payment, PaymentForm, paymentFacts } from "./payment-form.tsx";
+import { type Payment, PaymentForm, paymentFacts, WAITS } from "./payment-form.tsx";
 
 type Direction = "in" | "out";
 interface HousePayment extends Payment {
@@ -161,14 +161,13 @@ function PaymentDialog({
     if (!isOut) {
       const deposit = await request<DepositResponse>("POST", "/admin/house/deposits", { body });
       onPaid();
-      if (deposit.id === null) return "Approval recorded: another operator must repeat the action.";
+      if (deposit.id === null) return WAITS;
       return `House funded with ${money(deposit.amount)} USDC, reference ${reference}.`;
     }
     const { approval } = await request<HouseWithdrawal>("POST", "/admin/house/withdrawals", { body });
     onPaid();
-    return approval === null
-      ? `Withdrew ${money(amount)} USDC from the house, reference ${reference}.`
-      : "Approval recorded: another operator must repeat the action.";
+    if (approval !== null) return WAITS;
+    return `Withdrew ${money(amount)} USDC from the house, reference ${reference}.`;
   };
   return (
     <DecisionDialog

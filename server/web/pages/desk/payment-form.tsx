@@ -1,4 +1,4 @@
-/** Amount and reference of a payment that an operator books. */
+/** Amount and reference of a payment that an operator books, and what its answer means. */
 import { useState } from "preact/hooks";
 import { SEED_REFERENCE } from "../../../../engine/limits.ts";
 import { MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH } from "../../../wallet/limits.ts";
@@ -9,7 +9,7 @@ import type { Children } from "../../ui/use-data.ts";
 import { useForm } from "../../ui/use-form.ts";
 
 /** @param text as typed */
-function amountProblem(text: string): string | null {
+export function amountProblem(text: string): string | null {
   const micro = parseMoney(text);
   if (micro === null || micro === 0) return "Enter an amount such as 250 or 99.50, with at most six decimals.";
   return micro > MAX_PAYMENT_MICRO ? `At most ${money(MAX_PAYMENT_MICRO)} USDC per payment.` : null;
@@ -19,8 +19,11 @@ function amountProblem(text: string): string | null {
 export function referenceProblem(text: string): string | null {
   if (text.length > MAX_REFERENCE_LENGTH) return `At most ${MAX_REFERENCE_LENGTH} characters.`;
   if (!/^[!-~]+(?: [!-~]+)*$/.test(text)) return "Use ASCII letters, digits and punctuation, with single spaces.";
-  return text.startsWith(SEED_REFERENCE) ? `Must not start with ${SEED_REFERENCE}` : null;
+  return text.toLowerCase().startsWith(SEED_REFERENCE) ? `Must not start with ${SEED_REFERENCE}` : null;
 }
+
+/** The answer to a first approval. */
+export const WAITS = "Approval recorded: another operator must repeat the action.";
 
 export interface Payment {
   /** micro-USDC */

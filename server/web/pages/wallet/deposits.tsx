@@ -11,7 +11,15 @@ export function Deposits() {
   const { items, error, more, reload } = usePages<Deposit>("/wallet/deposits");
   const columns: Column<Deposit>[] = [
     { title: "Time", show: ({ created_at }) => dateTime(created_at) },
-    { title: "Reference", show: ({ reference }) => <span class="mono long">{reference}</span> },
+    {
+      title: "Reference",
+      show: ({ reference, reverses }) => (
+        <>
+          <span class="mono long">{reference}</span>
+          {reverses !== null && <small class="below faint">takes back deposit {reverses}</small>}
+        </>
+      ),
+    },
     { title: "Amount", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
   ];
   return (

@@ -95,14 +95,15 @@ export function Transactions() {
   );
 }
 
-/** The market, outcome and order of a transaction. */
+/** The market, outcome and order of a transaction, or its deposit. */
 function Subject({
-  transaction: { market_id, outcome_id, order_id },
+  transaction: { amount, market_id, outcome_id, order_id, deposit_id },
   markets,
 }: {
   transaction: Transaction;
   markets: ReadonlyMap<number, Market>;
 }) {
+  if (deposit_id !== null) return <>{`${amount < 0 ? "takes back " : ""}deposit ${deposit_id}`}</>;
   if (market_id === null) return <>–</>;
   const market = markets.get(market_id);
   return (
