@@ -412,7 +412,7 @@ export const WALLET_TEXTS: OperationTexts = {
     tag: "Wallet",
     query: { type: "trade", from: 1_700_000_000_000 } satisfies Static<typeof TransactionsQuery>,
     response: example.pageOf(example.transaction),
-    csv: "id,type,amount,balance_after,market_id,outcome_id,order_id,trade_id,match_id,created_at\n12001,trade,-16800000,9983200000,1,1,7001,9001,501,1763769660000\n",
+    csv: "id,type,amount,balance_after,market_id,outcome_id,order_id,trade_id,match_id,created_at,deposit_id\n12001,trade,-16800000,9983200000,1,1,7001,9001,501,1763769660000,\n",
   },
   "GET /wallet/deposits": {
     id: "listDeposits",

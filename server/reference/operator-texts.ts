@@ -58,6 +58,7 @@ export const OPERATOR_TEXTS: OperationTexts = {
   }),
   "POST /admin/deposits/:id/reverse": text("reverseDeposit", {
     errors: [404, 409, 422],
+    params: { id: 10 },
     body: {
       ...{ amount: 250_000_000, reference: "wire 2026-11-22 0001 back" },
       note: "Credited to the wrong account.",

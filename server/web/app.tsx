@@ -15,6 +15,7 @@ import { streamState } from "./stream.ts";
 import { Empty, ErrorNotice, Loading } from "./ui/notices.tsx";
 import { Toasts, toast } from "./ui/toast.tsx";
 import { useAction } from "./ui/use-data.ts";
+import { useEdge } from "./ui/use-edge.ts";
 
 /** A page receives the path's parameter, "" if the path has none. */
 type PageComponent = ComponentType<{ param: string }>;
@@ -136,8 +137,9 @@ function Header() {
     </a>
   );
   const isSignedIn = sessionState.value === "in";
+  const head = useEdge("--head");
   return (
-    <header class="top">
+    <header class="top" ref={head}>
       <a class="brand" href={href("/")} aria-label="Prediction Exchange">
         <img src="./favicon.svg" alt="" width="24" height="24" />
         <span>Prediction Exchange</span>

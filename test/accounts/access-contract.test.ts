@@ -51,6 +51,7 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   // "Operators (role operator, session tokens only) under /admin".
   ["POST /admin/deposits", "operator", 0],
   ["GET /admin/deposits", "operator", 0],
+  ["POST /admin/deposits/:id/reverse", "operator", 0],
   ["POST /admin/house/deposits", "operator", 0],
   ["POST /admin/house/withdrawals", "operator", 0],
   ["GET /admin/withdrawals", "operator", 0],

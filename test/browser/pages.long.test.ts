@@ -3,15 +3,23 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PAGE_PATHS, type PagePath } from "../../server/web/paths.ts";
 import { expectEndsWell } from "../support/checks.ts";
+import { operatorOf } from "../support/operator.ts";
 import { expectAccessible } from "./support/accessibility.ts";
+import { hiddenStops, overflows } from "./support/focus.ts";
 import { NO_BROWSER, screenshotOnPhone, useBrowser } from "./support/page.ts";
 import { EVENT, type Scene, setScene } from "./support/scene.ts";
 import { expectLoaded, signInTo } from "./support/user-actions.ts";
 
 /** For tests that visit many pages. */
 const LONG = { timeout: 240_000 };
+/** Most browsers' letters, pixels. */
+const LETTERS = 16;
 /** The narrowest phones still in use. */
 const NARROW = { width: 360, height: 740 };
+/** A laptop at 200 %. */
+const ZOOMED = { width: 640, height: 400 };
+/** A laptop at 400 %; a phone held across with its keyboard open leaves about as much. */
+const TINY = { width: 320, height: 256 };
 
 type Addresses = Partial<Record<PagePath, readonly string[]>>;
 
@@ -91,7 +99,70 @@ describe.skipIf(NO_BROWSER)("every page", () => {
     await signInTo(page, "/desk", "operator@example.com");
     await checkAll(page, "operator", OPERATOR_PAGES);
   });
+
+  test("dialogs fit on a window of 320 by 256, and hold large letters", LONG, async () => {
+    const { server } = scene.world;
+    const operator = await operatorOf(server);
+    await operator.data("POST", "/admin/markets/2/close", {});
+    operator.close();
+    for (const [who, dialogs] of [
+      ["trader", TRADER_DIALOGS],
+      ["operator", OPERATOR_DIALOGS],
+    ] as const) {
+      const page = await openPage({ baseURL: server.root });
+      await signInTo(page, "/portfolio", `${who}@example.com`);
+      await checkDialogs(page, dialogs);
+    }
+  });
 });
+
+/** By address: the buttons that open a dialog there. */
+const TRADER_DIALOGS: Readonly<Record<string, readonly RegExp[]>> = {
+  "/portfolio?show=orders": [/^Cancel all$/, /^Amend order/],
+  "/markets/market-0": [/^Buy \d/],
+  "/account/tokens": [/^Revoke token/],
+  "/account/apps": [/^Revoke access/, /^Delete/],
+  "/account/sessions": [/^Sign out everywhere/, /^End session/],
+  "/account/security": [/^Add authenticator app$/],
+};
+const OPERATOR_DIALOGS: Readonly<Record<string, readonly RegExp[]>> = {
+  "/desk/proposals": [/^Approve/, /^Reject/],
+  "/desk/identity": [/^Approve/, /^Reject/],
+  "/desk/withdrawals": [/^Pay/, /^Reject/, /^Revoke/],
+  "/desk/approvals": [/^Revoke/],
+  "/desk/deposits": [/^Reverse/],
+  "/desk/markets?market=1": [/^Halt$/, /^Close$/, /^Edit$/],
+  "/desk/markets?market=2": [/^Resolve/, /^Void/],
+  "/desk/users?user=1": [/^Suspend/, /^Edit terms$/],
+};
+
+/** Opens each dialog on a window of 320 by 256, and with large letters. */
+async function checkDialogs(page: Page, dialogs: Readonly<Record<string, readonly RegExp[]>>): Promise<void> {
+  const faults: string[] = [];
+  for (const [address, names] of Object.entries(dialogs)) {
+    await page.setViewportSize(TINY);
+    await page.goto(address);
+    await expectLoaded(page);
+    for (const name of names) {
+      await page.getByRole("button", { name }).first().click();
+      await page.getByRole("dialog").waitFor();
+      for (const [what, size, letters] of [
+        ["at 320 by 256", TINY, LETTERS],
+        ["with large letters", ZOOMED, 2 * LETTERS],
+      ] as const) {
+        await page.setViewportSize(size);
+        await setLetters(page, letters);
+        const found = await layoutFaultsOf(page);
+        faults.push(...found.map((fault) => `${address}, ${name}, ${what}: ${fault}`));
+      }
+      await page.setViewportSize(TINY);
+      await setLetters(page, LETTERS);
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+    }
+  }
+  expect(faults).toEqual([]);
+}
 
 async function checkAll(page: Page, who: string, addresses: Addresses): Promise<void> {
   const faults: string[] = [];
@@ -119,11 +190,29 @@ async function faultsOf(page: Page, isCheckedInDark: boolean): Promise<string[]>
     await expectAccessible(page, ["color-contrast"]).catch((error: Error) => faults.push(`dark: ${error.message}`));
     await page.emulateMedia({ colorScheme: "light" });
   }
-  for (const size of [before, NARROW]) {
+  for (const size of [before, NARROW, ZOOMED, TINY]) {
     await page.setViewportSize(size);
-    const excess = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
-    if (excess > 0) faults.push(`${excess} pixels wider than ${size.width}`);
+    faults.push(...(await layoutFaultsOf(page)).map((fault) => `at ${size.width} by ${size.height}: ${fault}`));
   }
   await page.setViewportSize(before);
+  await setLetters(page, 2 * LETTERS);
+  faults.push(...(await layoutFaultsOf(page)).map((fault) => `with large letters: ${fault}`));
+  await setLetters(page, LETTERS);
   return faults;
+}
+
+/** The browser's setting, pixels. */
+async function setLetters(page: Page, standard: number): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Page.setFontSizes", { fontSizes: { standard, fixed: standard } });
+  await session.detach();
+}
+
+/** Nothing is wider than the window, and the focus is always seen. */
+async function layoutFaultsOf(page: Page): Promise<string[]> {
+  // The page measures what sticks to its edges once a frame.
+  await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+  const excess = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+  const wide = excess > 0 ? [`${excess} pixels too wide`] : [];
+  return [...wide, ...(await overflows(page)), ...(await hiddenStops(page))];
 }

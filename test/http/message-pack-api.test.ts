@@ -146,7 +146,17 @@ type Asking = <T>(method: string, path: string, body?: unknown) => Promise<Answe
 describe("writing over REST", () => {
   /** The answer without what differs from one user and market to another. */
   function likeness(answer: Answer): unknown {
-    const varying = ["id", "market_id", "outcome_id", "created_at", "updated_at", "order_ids", "order_id", "match_id"];
+    const varying = [
+      "id",
+      "market_id",
+      "outcome_id",
+      "created_at",
+      "updated_at",
+      "order_ids",
+      "order_id",
+      "match_id",
+      "deposit_id",
+    ];
     const data = JSON.stringify(answer.data, (key, field) => {
       if (!varying.includes(key) || field === null) return field;
       return Array.isArray(field) ? field.length : typeof field;

@@ -25,6 +25,7 @@ const ACCOUNT_BODIES: Readonly<Record<string, Record<string, unknown>>> = {
   "/oauth/authorize": { client_id: "x", redirect_uri: "https://example.com/", decision: "deny" },
   "/wallet/withdrawals": { amount: 1, address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" },
   "/admin/deposits": { user_id: 1, amount: 1, reference: "x" },
+  "/admin/deposits/:id/reverse": { amount: 1, reference: "x", note: "x" },
   "/admin/house/deposits": { amount: 1, reference: "x" },
   "/admin/house/withdrawals": { amount: 1, reference: "x" },
   "/admin/withdrawals/:id/pay": { reference: "x", note: "x" },

@@ -4,7 +4,8 @@ import { API_BASE, type Client } from "./client.ts";
 
 export const CSV = "text/csv";
 export const PATH = "/wallet/transactions";
-export const HEADER = "id,type,amount,balance_after,market_id,outcome_id,order_id,trade_id,match_id,created_at";
+export const HEADER =
+  "id,type,amount,balance_after,market_id,outcome_id,order_id,trade_id,match_id,created_at,deposit_id";
 
 /** Downloads the transactions that fit the query; `accept` is the Accept header. */
 export async function download(client: Client, query = "", accept = CSV) {

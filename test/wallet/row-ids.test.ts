@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Client, OrderJson, OwnFillJson, TransactionJson } from "../support/client.ts";
 import { download, parse } from "../support/exports.ts";
+import type { DepositJson } from "../support/money.ts";
 import { type AuditJson, OPERATOR, operatorOf } from "../support/operator.ts";
 import { BUY, post, SELL, terms } from "../support/trading.ts";
 import { type TestMarket, World } from "../support/world.ts";
@@ -38,6 +39,12 @@ beforeAll(async () => {
   await place(maker, 0, SELL, 3_000, 6);
   await place(maker, 1, SELL, 3_000, 6);
   await place(taker, 2, SELL, 3_900, 6);
+  const operator = await operatorOf(world.server);
+  for (const user of [maker, taker]) {
+    const [{ id }] = (await user.all<DepositJson>("/wallet/deposits")) as [DepositJson];
+    await operator.data("POST", `/admin/deposits/${id}/reverse`, { amount: 5, reference: `back ${id}` });
+  }
+  operator.close();
 });
 afterAll(() => expectEndsWell(world));
 
@@ -73,13 +80,28 @@ function expectJoined(
   }
 }
 
+/** Each transaction of a deposit names one of the listed deposits, or the one that it takes back, and others name none. */
+function expectDepositsJoined(transactions: readonly TransactionJson[], deposits: readonly DepositJson[]): void {
+  const named = transactions.filter(({ deposit_id }) => deposit_id !== null);
+  expect(named.map(({ type, amount, deposit_id, created_at }) => [type, amount, deposit_id, created_at])).toEqual(
+    deposits.map(({ id, amount, reverses, created_at }) => ["deposit", amount, reverses ?? id, created_at]),
+  );
+}
+
 test("transactions name the caller's own fills and their matches, in JSON and CSV", async () => {
   const matches = new Map<number, string[]>();
   for (const user of [maker, taker]) {
     const fills = await user.all<OwnFillJson>("/me/fills");
     const orders = await user.all<OrderJson>("/orders?status=all");
-    expectJoined(await user.all<TransactionJson>("/wallet/transactions"), fills, orders);
-    expectJoined(parse((await download(user)).text) as TransactionJson[], fills, orders);
+    const deposits = await user.all<DepositJson>("/wallet/deposits");
+    expect(deposits.some(({ reverses }) => reverses !== null)).toBe(true);
+    for (const transactions of [
+      await user.all<TransactionJson>("/wallet/transactions"),
+      parse((await download(user)).text) as TransactionJson[],
+    ]) {
+      expectJoined(transactions, fills, orders);
+      expectDepositsJoined(transactions, deposits);
+    }
     for (const { match_id, match_type } of fills) {
       matches.set(match_id, [...(matches.get(match_id) ?? []), match_type]);
     }

@@ -23,12 +23,13 @@ import { Dialog } from "../ui/dialog.tsx";
 import { ErrorNotice, Loading, NotFound } from "../ui/notices.tsx";
 import { useBatched } from "../ui/throttle.ts";
 import { type Children, useFetch } from "../ui/use-data.ts";
+import { useEdge } from "../ui/use-edge.ts";
 import { MarketHeader } from "./market/header.tsx";
 import { Outcomes } from "./market/outcomes.tsx";
 import { OwnTrading } from "./market/own-trading.tsx";
 
 /** On wide screens the ticket is a column; on narrow ones a bar at the bottom opens it. */
-const WIDE = "(min-width: 900px)";
+const WIDE = "(min-width: 56.25em)";
 
 export default function MarketPage({ param }: { param: string }) {
   const loaded = useFetch(
@@ -192,8 +193,9 @@ function TicketBar({ outcome, change, onOpen }: TicketProps & { onOpen: () => vo
     change({ side });
     onOpen();
   };
+  const bar = useEdge<HTMLDivElement>("--bar");
   return (
-    <div class="ticket-bar">
+    <div class="ticket-bar" ref={bar}>
       <span class="ticket-bar-name">{outcome.name}</span>
       <button type="button" class="buy" onClick={() => open("buy")}>
         Buy {percent(outcome.implied_ask)}
