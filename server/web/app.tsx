@@ -186,7 +186,7 @@ function SignedIn() {
   return (
     <>
       {balance.value !== null && (
-        <a class="balance number" href={href("/wallet")} title="Available balance, USDC">
+        <a class="balance number" translate={false} href={href("/wallet")} title="Available balance, USDC">
           {money(balance.value.available)} <small>USDC</small>
         </a>
       )}

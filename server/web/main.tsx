@@ -3,13 +3,16 @@ import { render } from "preact";
 import "./styles.css";
 import { startAccountState } from "./account-state.ts";
 import { App } from "./app.tsx";
+import { startForeignChanges } from "./foreign-changes.ts";
 import { required } from "./required.ts";
 import { startRouter } from "./router.ts";
 import { startSession } from "./session.ts";
 import { startStream } from "./stream.ts";
 
+const root = required(document.getElementById("page"), "the page's root element");
+startForeignChanges(root);
 startRouter();
-render(<App />, required(document.getElementById("page"), "the page's root element"));
+render(<App />, root);
 startAccountState();
 startStream();
 void startSession();

@@ -61,7 +61,7 @@ describe.skipIf(!hasPrlimit)("the limit of open files", () => {
 
   /** How many connections it has room for, as its log says. */
   function roomOf(server: TestServer): number {
-    return Number(server.log.find(({ msg }) => msg.startsWith("the limit of open files has room"))!.room);
+    return Number(server.log.find(({ msg }) => msg.startsWith("the limit of open files has room"))!["room"]);
   }
 
   test.each([

@@ -60,7 +60,11 @@ function PhonePanel() {
   const isVerifying = !phone_verified || isChanging;
   return (
     <Panel id="phone" title="Phone" badge={verified(phone_verified)}>
-      {phone_verified && phone !== null && <p class="number">{phone}</p>}
+      {phone_verified && phone !== null && (
+        <p class="number" translate={false}>
+          {phone}
+        </p>
+      )}
       {!phone_verified && <p>Trading requires a verified phone number and email.</p>}
       {isChanging && <p>The current number stays in effect until the new one is verified.</p>}
       {isVerifying && (

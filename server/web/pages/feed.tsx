@@ -171,7 +171,9 @@ function EventMarket({ market: given, isShown }: { market: Market; isShown: bool
   return (
     <li>
       <a href={href(`/markets/${market.slug}`)}>{market.question}</a>
-      <span class="number">{best !== undefined && `${best.name} ${percent(chance(best))}`}</span>
+      <span class="number" translate={false}>
+        {best !== undefined && `${best.name} ${percent(chance(best))}`}
+      </span>
     </li>
   );
 }
@@ -179,9 +181,11 @@ function EventMarket({ market: given, isShown }: { market: Market; isShown: bool
 function Chance({ name, bps }: { name: string; bps: number | null }) {
   return (
     <li>
-      <span>{name}</span>
+      <span translate={false}>{name}</span>
       <meter min={0} max={10_000} value={bps ?? 0} aria-hidden="true" />
-      <span class="number">{percent(bps)}</span>
+      <span class="number" translate={false}>
+        {percent(bps)}
+      </span>
     </li>
   );
 }

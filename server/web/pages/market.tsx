@@ -196,11 +196,13 @@ function TicketBar({ outcome, change, onOpen }: TicketProps & { onOpen: () => vo
   const bar = useEdge<HTMLDivElement>("--bar");
   return (
     <div class="ticket-bar" ref={bar}>
-      <span class="ticket-bar-name">{outcome.name}</span>
-      <button type="button" class="buy" onClick={() => open("buy")}>
+      <span class="ticket-bar-name" translate={false}>
+        {outcome.name}
+      </span>
+      <button type="button" class="buy" translate={false} onClick={() => open("buy")}>
         Buy {percent(outcome.implied_ask)}
       </button>
-      <button type="button" class="sell" onClick={() => open("sell")}>
+      <button type="button" class="sell" translate={false} onClick={() => open("sell")}>
         Sell {percent(outcome.implied_bid)}
       </button>
     </div>

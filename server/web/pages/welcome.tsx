@@ -43,7 +43,9 @@ export default function Welcome() {
         </Step>
         <Step title="Verify your phone number" isDone={phone_verified}>
           {phone_verified ? (
-            <p class="faint number">{phone}</p>
+            <p class="faint number" translate={false}>
+              {phone}
+            </p>
           ) : (
             <PhoneVerification onVerified={() => heading.current?.focus()} />
           )}

@@ -41,7 +41,9 @@ export function OrderBook({
   const [bestAsk, bestBid] = [asks[0]?.price ?? null, bids[0]?.price ?? null];
   return (
     <section class="panel book" aria-labelledby="book-title">
-      <h2 id="book-title">Order book: {name}</h2>
+      <h2 id="book-title">
+        Order book: <span translate={false}>{name}</span>
+      </h2>
       <Checkbox label="Include mint and merge" checked={withImplied} onChange={setWithImplied} />
       {ladder === null ? (
         <p class="loading" role="status">
@@ -58,7 +60,10 @@ export function OrderBook({
           <p class="spread">
             {bestAsk !== null && bestBid !== null ? (
               <>
-                Spread <b class="number">{percent(bestAsk - bestBid)}</b>
+                Spread{" "}
+                <b class="number" translate={false}>
+                  {percent(bestAsk - bestBid)}
+                </b>
               </>
             ) : (
               <span class="faint">{asks.length + bids.length === 0 ? "The book is empty" : "One-sided book"}</span>
@@ -102,6 +107,7 @@ function Levels({
           <button
             type="button"
             class="level"
+            translate={false}
             tabIndex={position === 0 ? 0 : -1}
             onClick={() => onPick(price)}
             onKeyDown={moveFocus}

@@ -26,7 +26,7 @@ export function OrderName({
           {marketName(market, order.market_id)}
         </a>
       )}
-      <span>
+      <span translate={false}>
         {sideName(order.side)} {outcomeName(market, order.outcome_id)}
       </span>
     </span>

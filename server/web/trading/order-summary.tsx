@@ -16,7 +16,7 @@ export function OrderSummary({ draft, summary, outcome }: SummaryProps) {
   const counted = fills.quantity + resting;
   const average = fills.quantity === 0 ? null : Math.round(fills.notional / fills.quantity / MICRO_PER_BPS);
   return (
-    <dl class="order-summary">
+    <dl class="order-summary" translate={false}>
       {fills.quantity > 0 && (
         <>
           <dt>Fills now</dt>

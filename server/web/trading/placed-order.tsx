@@ -6,30 +6,35 @@ import type { Order, Outcome } from "../types.ts";
 export function PlacedOrder({ order, outcomes }: { order: Order; outcomes: readonly Outcome[] }) {
   const { status, filled, quantity, price } = order;
   const name = `Order ${order.id}`;
-  if (status === "queued") return <p class="notice info">{name} placed.</p>;
+  if (status === "queued")
+    return (
+      <p class="notice info" translate={false}>
+        {name} placed.
+      </p>
+    );
   if (status === "open") {
     return (
-      <p class="notice info">
+      <p class="notice info" translate={false}>
         {name} rests in the book at {percent(price)}.
       </p>
     );
   }
   if (status === "filled") {
     return (
-      <p class="notice good">
+      <p class="notice good" translate={false}>
         {name}: all {shares(quantity)} shares {order.side === 1 ? "bought" : "sold"}.
       </p>
     );
   }
   if (status === "partially_filled") {
     return (
-      <p class="notice good">
+      <p class="notice good" translate={false}>
         {name}: {shares(filled)} of {shares(quantity)} shares filled, the remainder rests at {percent(price)}.
       </p>
     );
   }
   return (
-    <p class={filled > 0 ? "notice good" : "notice warn"}>
+    <p translate={false} class={filled > 0 ? "notice good" : "notice warn"}>
       {name}
       {order.reason === "user" ? "" : ` ${humanize(status as string)}`}: {reasonText(order.reason as string)}.{" "}
       {filled > 0

@@ -121,11 +121,11 @@ function PositionName({
 }: PositionProps & { isSingleMarket: boolean }) {
   const market = markets.get(market_id);
   const name = outcomeName(market, outcome_id);
-  if (isSingleMarket) return <>{name}</>;
+  if (isSingleMarket) return <span translate={false}>{name}</span>;
   return (
     <span class="order-name">
       <a href={href(`/markets/${market?.slug ?? market_id}?outcome=${outcome_id}`)}>{marketName(market, market_id)}</a>
-      <span>{name}</span>
+      <span translate={false}>{name}</span>
     </span>
   );
 }

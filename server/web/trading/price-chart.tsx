@@ -30,7 +30,9 @@ export function PriceChart({ market, outcome }: { market: Market; outcome: Outco
   return (
     <section class="panel chart" aria-labelledby="chart-title">
       <div class="chart-head">
-        <h2 id="chart-title">Price: {outcome.name}</h2>
+        <h2 id="chart-title">
+          Price: <span translate={false}>{outcome.name}</span>
+        </h2>
         <SegmentedControl
           label="Chart type"
           value={shape}
@@ -105,11 +107,13 @@ function PriceTable({ candles, isDaily }: { candles: readonly Candle[]; isDaily:
                 <tr key={at}>
                   <td>{timeOf(at, isDaily)}</td>
                   {[open, high, low, close].map((price, i) => (
-                    <td key={i} class="right number">
+                    <td key={i} class="right number" translate={false}>
                       {percent(price)}
                     </td>
                   ))}
-                  <td class="right number">{shares(volume)}</td>
+                  <td class="right number" translate={false}>
+                    {shares(volume)}
+                  </td>
                 </tr>
               ))}
             </tbody>

@@ -55,13 +55,19 @@ export function RecentTrades({ market }: { market: Market }) {
             <tbody>
               {trades.map((trade) => (
                 <tr key={trade.id}>
-                  <td>
+                  <td translate={false}>
                     <span class={trade.side === 1 ? "up" : "down"}>{trade.side === 1 ? "Buy" : "Sell"}</span>{" "}
                     {outcomes.find((outcome) => outcome.id === trade.outcome_id)?.name}
-                    <small class="below faint number">{timeOf(trade.created_at)}</small>
+                    <small class="below faint number" translate={false}>
+                      {timeOf(trade.created_at)}
+                    </small>
                   </td>
-                  <td class="right number">{fullPercent(trade.price)}</td>
-                  <td class="right number">{shares(trade.quantity)}</td>
+                  <td class="right number" translate={false}>
+                    {fullPercent(trade.price)}
+                  </td>
+                  <td class="right number" translate={false}>
+                    {shares(trade.quantity)}
+                  </td>
                 </tr>
               ))}
             </tbody>

@@ -52,6 +52,7 @@ export function TicketFields(props: FieldsProps) {
         value={String(context.outcome.id)}
         options={outcomes.map(({ id, name }) => [String(id), name] as const)}
         onChange={(id) => onOutcome(Number(id))}
+        areNames
       />
       <SegmentedControl
         label="Order type"
@@ -92,7 +93,7 @@ function PriceHint({ draft, best, change, preview }: FieldProps & { best: number
   const label = draft.kind === "market" ? "Last share fills at" : draft.side === "buy" ? "Best ask" : "Best bid";
   return (
     <>
-      {label} {percent(offered)}.{" "}
+      {label} <span translate={false}>{percent(offered)}</span>.{" "}
       <button type="button" class="link" onClick={() => change({ price: priceInput(offered) })}>
         Use
       </button>
@@ -107,7 +108,7 @@ function AvailableFunds({ draft, context, change }: FieldProps & { context: Prev
     <p class="funds">
       <span>
         Available{" "}
-        <b class="number">
+        <b class="number" translate={false}>
           {isBuy
             ? `${context.available === null ? "–" : money(context.available)} USDC`
             : `${shares(availableShares(context.position))} shares`}

@@ -40,7 +40,7 @@ export function SubmitButton(props: SubmitProps) {
   const isBuy = props.draft.side === "buy";
   const isDisabled = props.isBusy || props.isClosed || user.value === null;
   return (
-    <button type="submit" class={isBuy ? "buy send" : "sell send"} disabled={isDisabled}>
+    <button type="submit" translate={false} class={isBuy ? "buy send" : "sell send"} disabled={isDisabled}>
       {labelOf(props)}
     </button>
   );

@@ -51,7 +51,11 @@ export function Field({ label, hint, understood = null, problem = null, unit, va
         {unit !== undefined && <span class="unit">{unit}</span>}
       </div>
       <div id={`${id}-hint`} class={problem === null ? "hint" : "hint bad"}>
-        {understood !== null && <b class="number">= {understood}. </b>}
+        {understood !== null && (
+          <b class="number" translate={false}>
+            = {understood}.{" "}
+          </b>
+        )}
         {problem ?? hint}
       </div>
     </div>
@@ -115,12 +119,15 @@ export function Select<T extends string>({
   options,
   onChange,
   isLabelHidden = false,
+  areNames = false,
 }: {
   label: string;
   value: T;
   options: readonly (readonly [value: T, text: string])[];
   onChange: (value: T) => void;
   isLabelHidden?: boolean;
+  /** The options are names, which translations leave alone. */
+  areNames?: boolean;
 }) {
   const id = useId();
   return (
@@ -128,7 +135,12 @@ export function Select<T extends string>({
       <label for={id} class={isLabelHidden ? "hidden" : ""}>
         {label}
       </label>
-      <select id={id} value={value} onChange={(event) => onChange(event.currentTarget.value as T)}>
+      <select
+        id={id}
+        value={value}
+        translate={areNames ? false : undefined}
+        onChange={(event) => onChange(event.currentTarget.value as T)}
+      >
         {options.map(([each, text]) => (
           <option key={each} value={each}>
             {text}

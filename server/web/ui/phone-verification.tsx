@@ -114,8 +114,11 @@ function CodeStep({ phone, onVerified, onChangeNumber, resend }: CodeProps) {
   return (
     <form ref={form} noValidate onSubmit={submit(() => void verify.run())}>
       <p ref={paragraph}>
-        We sent a code to <strong class="number">{phone}</strong>. It is valid for {PHONE_CODE_MS / 60_000} minutes and{" "}
-        {MAX_WRONG_CODES} tries.
+        We sent a code to{" "}
+        <strong class="number" translate={false}>
+          {phone}
+        </strong>
+        . It is valid for {PHONE_CODE_MS / 60_000} minutes and {MAX_WRONG_CODES} tries.
       </p>
       <Field
         label="Code"

@@ -40,7 +40,12 @@ export function Table<T>({
         {rows.map((row) => (
           <tr key={keyOf(row)}>
             {columns.map(({ title, isNumber, show }) => (
-              <td key={title} data-title={title} class={isNumber ? "right number" : ""}>
+              <td
+                key={title}
+                data-title={title}
+                class={isNumber ? "right number" : ""}
+                translate={isNumber ? false : undefined}
+              >
                 {show(row)}
               </td>
             ))}

@@ -27,11 +27,17 @@ export function LimitsPanel() {
           <Activity {...data.daily_activity} />
           <dl class="facts">
             <dt>Trading fee (paid by sellers)</dt>
-            <dd class="number">{percent(data.fees.trading_fee)}</dd>
+            <dd class="number" translate={false}>
+              {percent(data.fees.trading_fee)}
+            </dd>
             <dt>Maker rebate</dt>
-            <dd class="number">{percent(data.fees.maker_rebate)}</dd>
+            <dd class="number" translate={false}>
+              {percent(data.fees.maker_rebate)}
+            </dd>
             <dt>Merge fee (per complete set)</dt>
-            <dd class="number">{percent(data.fees.merge_fee)}</dd>
+            <dd class="number" translate={false}>
+              {percent(data.fees.merge_fee)}
+            </dd>
           </dl>
           <p class="faint">
             Orders placed with an access token earn a higher rebate. A match pays its rebates from its own fees: a match
@@ -54,7 +60,7 @@ function Activity({ used, limit }: { used: number; limit: number }) {
     <div class="stack small-gap">
       <div class="row between">
         <span id="activity">Daily activity</span>
-        <span class="number">
+        <span class="number" translate={false}>
           {money(used)} of {money(limit)} USDC
         </span>
       </div>

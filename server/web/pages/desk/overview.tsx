@@ -78,7 +78,9 @@ function PendingCards() {
       {CARDS.map(([name, title, path]) => (
         <li key={name}>
           <a class="panel" href={href(path)}>
-            <strong class="number">{countText(counts[name])}</strong>
+            <strong class="number" translate={false}>
+              {countText(counts[name])}
+            </strong>
             <span>{title}</span>
           </a>
         </li>

@@ -164,8 +164,12 @@ function PayoutTable({ market, payouts }: { market: MarketRecord; payouts: reado
         {market.outcomes.map(({ id, name, index }) => (
           <tr key={id}>
             <th scope="row">{name}</th>
-            <td class="right number">{money(payoutMicro(payouts, index))}</td>
-            <td class="right number">{money(payoutMicro(payouts, index) * sets)}</td>
+            <td class="right number" translate={false}>
+              {money(payoutMicro(payouts, index))}
+            </td>
+            <td class="right number" translate={false}>
+              {money(payoutMicro(payouts, index) * sets)}
+            </td>
           </tr>
         ))}
       </tbody>

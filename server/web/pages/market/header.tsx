@@ -46,25 +46,34 @@ export function MarketHeader({ market }: { market: Market }) {
       <h1>{market.question}</h1>
       <p class="facts">
         <Badge text={humanize(status)} tone={TONES[status]} />
-        {market.closes_at !== null && isRunning && <span>Closes {dateTime(market.closes_at)}</span>}
+        {market.closes_at !== null && isRunning && <span translate={false}>Closes {dateTime(market.closes_at)}</span>}
         <span>
-          <b class="number">{compact(volume)}</b> shares traded
+          <b class="number" translate={false}>
+            {compact(volume)}
+          </b>{" "}
+          shares traded
         </span>
         <span>
-          <b class="number">{compact(market.open_interest)}</b> sets outstanding
+          <b class="number" translate={false}>
+            {compact(market.open_interest)}
+          </b>{" "}
+          sets outstanding
         </span>
       </p>
       {resolution !== null && (
         <Notice kind="good">
-          <b>
-            {status === "voided"
-              ? "Voided: all outcomes pay the same."
-              : resolution.outcome_id !== null
-                ? `Resolved: ${outcomes.find(({ id }) => id === resolution.outcome_id)?.name}.`
-                : "Resolved."}
-          </b>{" "}
-          {outcomes.map(({ name }, i) => `${name} pays ${percent(resolution.payouts[i] ?? 0)}`).join(", ")} of 1 USDC
-          per share. Resolved {dateTime(resolution.resolved_at)}.{resolution.note !== null && ` ${resolution.note}`}
+          <span translate={false}>
+            <b>
+              {status === "voided"
+                ? "Voided: all outcomes pay the same."
+                : resolution.outcome_id !== null
+                  ? `Resolved: ${outcomes.find(({ id }) => id === resolution.outcome_id)?.name}.`
+                  : "Resolved."}
+            </b>{" "}
+            {outcomes.map(({ name }, i) => `${name} pays ${percent(resolution.payouts[i] ?? 0)}`).join(", ")} of 1 USDC
+            per share. Resolved {dateTime(resolution.resolved_at)}.
+          </span>
+          {resolution.note !== null && ` ${resolution.note}`}
         </Notice>
       )}
     </header>

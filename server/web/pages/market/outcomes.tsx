@@ -42,18 +42,23 @@ export function Outcomes({
                 <button
                   type="button"
                   class="outcome"
+                  translate={false}
                   aria-pressed={outcome.id === chosen}
                   onClick={() => onChoose(outcome.id)}
                 >
                   {outcome.name}
                 </button>
               </th>
-              <td class="right number">
+              <td class="right number" translate={false}>
                 <ChanceOf outcome={outcome} payout={resolution?.payouts[outcome.index] ?? null} />
               </td>
-              <td class="right number up">{percent(outcome.implied_bid)}</td>
-              <td class="right number down">{percent(outcome.implied_ask)}</td>
-              <td class="right number volume" title={`${shares(outcome.volume)} shares`}>
+              <td class="right number up" translate={false}>
+                {percent(outcome.implied_bid)}
+              </td>
+              <td class="right number down" translate={false}>
+                {percent(outcome.implied_ask)}
+              </td>
+              <td class="right number volume" translate={false} title={`${shares(outcome.volume)} shares`}>
                 {compact(outcome.volume)}
               </td>
             </tr>

@@ -19,7 +19,7 @@ export function Settlements() {
           <a href={href(`/markets/${markets.get(market_id)?.slug ?? market_id}`)}>
             {marketName(markets.get(market_id), market_id)}
           </a>
-          <span>{outcomeName(markets.get(market_id), outcome_id)}</span>
+          <span translate={false}>{outcomeName(markets.get(market_id), outcome_id)}</span>
         </span>
       ),
     },

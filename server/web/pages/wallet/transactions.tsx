@@ -109,7 +109,7 @@ function Subject({
   return (
     <span class="order-name">
       <a href={href(`/markets/${market?.slug ?? market_id}`)}>{marketName(market, market_id)}</a>
-      <small class="faint">
+      <small class="faint" translate={false}>
         {outcome_id !== null && outcomeName(market, outcome_id)}
         {order_id !== null && ` order ${order_id}`}
       </small>
