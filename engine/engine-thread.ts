@@ -11,6 +11,7 @@ import { EngineStage } from "./engine-stage.ts";
 import { LogStage } from "./log/log-stage.ts";
 import { Waker } from "./ring/waker.ts";
 import { type EngineThreadSetup, type ThreadMessage, waitForWork } from "./thread-setup.ts";
+import { systemClock } from "./util/clock.ts";
 import { createMicroClock } from "./util/micro-clock.ts";
 
 const setup = workerData as EngineThreadSetup;
@@ -21,14 +22,15 @@ function report(message: ThreadMessage): void {
 
 function run(): void {
   const waker = new Waker(setup.waker);
+  const clock = createMicroClock(setup.clockEpoch);
   const gateway = new Waker(setup.gatewayWaker);
   const logWaker = new Waker(setup.logWaker);
-  const log = setup.log === null ? null : new LogStage(setup.log, gateway);
+  const log = setup.log === null ? null : new LogStage(setup.log, gateway, systemClock, clock);
   const engine = new EngineStage({
     commands: setup.commands,
     events: setup.events,
     capacity: setup.capacity,
-    clock: createMicroClock(setup.clockEpoch),
+    clock,
     batchCommands: setup.batchCommands,
     waitForRoom(hasRoom) {
       while (!hasRoom()) {

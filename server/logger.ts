@@ -1,5 +1,6 @@
 /** JSON lines on stdout, which never wait for their reader. No line ever holds a token, a password or a code. */
 import { type LogFn, type Logger as PinoLogger, pino } from "pino";
+import { systemClock } from "../engine/util/clock.ts";
 import type { ApiError } from "./errors.ts";
 import { LineLimit } from "./util/line-limit.ts";
 import { FATAL, LogOutput } from "./util/log-output.ts";
@@ -20,12 +21,13 @@ export function createLog(level: string): Log {
   const limit = new LineLimit();
   const logMethod = function (this: Logger, args: Parameters<LogFn>, method: LogFn, lineLevel: number): void {
     const message = args.find((argument) => typeof argument === "string") ?? "";
-    if (lineLevel >= FATAL || limit.admits(message, performance.now())) method.apply(this, args);
+    if (lineLevel >= FATAL || limit.admits(message, systemClock.elapsed())) method.apply(this, args);
   };
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, hooks: { logMethod } }, output);
   output.onReadAgain((dropped) => logger.warn({ dropped }, "log lines were dropped: nobody read them"));
   const count = (): void => {
-    for (const each of limit.leftOut(performance.now()) ?? []) logger.warn(each, "lines of one message were left out");
+    for (const each of limit.leftOut(systemClock.elapsed()) ?? [])
+      logger.warn(each, "lines of one message were left out");
   };
   setInterval(count, LEFT_OUT_TICK_MS).unref();
   return { logger, output };

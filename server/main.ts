@@ -4,7 +4,8 @@
  * 1. configuration  2. the data folder is ours  3. open, migrate, check and load the files  4. threads
  * 5. listen (50300 until ready)  6. restore live orders, apply the seed  7. ready  8. on SIGTERM, the way back down
  */
-import { readClockEpoch } from "../engine/util/micro-clock.ts";
+import { systemClock } from "../engine/util/clock.ts";
+import { createMicroClock, readClockEpoch } from "../engine/util/micro-clock.ts";
 import { PlatformError } from "../engine/util/node-support.ts";
 import { Accounts } from "./accounts/accounts.ts";
 import type { Credential } from "./accounts/types.ts";
@@ -34,6 +35,7 @@ import { misspelled } from "./environment.ts";
 import { ConfigError } from "./errors.ts";
 import { createLog, type Log } from "./logger.ts";
 import { OrderStore } from "./trading/order-store.ts";
+import { nodeLoop } from "./trading/turn-loop.ts";
 import { lockDataFolder, restrictToOwner } from "./util/data-folder.ts";
 
 async function start(config: Config, { logger, output }: Log): Promise<void> {
@@ -49,7 +51,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   const onThreadLost = (thread: string) => (error: Error) =>
     logger.error({ thread, code: (error as NodeJS.ErrnoException).code }, "a thread died and is replaced");
   // The hub is constructed after the services that it serves.
-  const endSockets = (credential: Credential): void => hub.endCredential(credential, Date.now());
+  const endSockets = (credential: Credential): void => hub.endCredential(credential, systemClock.now());
 
   // 2. The data folder is ours.
   restrictToOwner();
@@ -59,20 +61,28 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   // 3. Open, migrate, check and load the files; the tables catch up with the log.
   const database = openExchangeDatabase(config);
   const { db } = database;
-  const loaded = loadExchange(db);
+  const loaded = loadExchange(db, systemClock);
   const accounts = new Accounts(endSockets);
-  loadAllAccounts(accounts, db, config);
+  loadAllAccounts(accounts, db, config, systemClock.now());
   const isEmpty = loaded.state.sequence === 0 && loaded.state.markets.length === 0;
   const seed = givenSeed === null && isEmpty ? createSampleSeed(config.dataDir) : givenSeed;
 
   // 4. Threads, and the services on the gateway's side of their rings.
-  const startedAt = Date.now();
+  const startedAt = systemClock.now();
   const store = new OrderStore();
   const clockEpoch = readClockEpoch();
   const start = logStart(config, database, loaded);
   const threads = startThreads({ config, database, start, texts: store.texts.buffer, clockEpoch });
+  const loop = nodeLoop(threads.gatewayWaker, systemClock);
   const base = { config, database, accounts, startedAt, onThreadLost, logger, publicUrl, lifecycle };
-  const trading = createTradingServices({ ...base, loaded, threads, store, clockEpoch });
+  const trading = createTradingServices({
+    ...base,
+    loaded,
+    threads,
+    store,
+    loop,
+    microClock: createMicroClock(clockEpoch),
+  });
   const { exchange, writer, history, projected } = trading;
   const identity = await openAccountServices({ ...base, writer });
   const operators = createOperatorServices({ ...base, trading, identity, endSockets });
@@ -100,7 +110,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   await catchUp(trading, operators);
 
   // 7. Ready. 8. From here on a signal stops the server in order.
-  const overdue = new OverdueDeletion(identity.unverified, writer, history, lifecycle);
+  const overdue = new OverdueDeletion(identity.unverified, writer, history, lifecycle, systemClock);
   const timers = startTimers({ ...services, hub, overdue, fail });
   const control = openControlSocket({ ...services, gateway });
   const { socket: listenSocket, port } = listening;
@@ -108,7 +118,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   lifecycle.phase = "ready";
   overdue.begin();
   operators.upkeep.check();
-  operators.life.refuseOverdueProposals(Date.now());
+  operators.life.refuseOverdueProposals(systemClock.now());
   logger.info({ host: config.host, port, restored, engineThreads: config.engineThreads }, "ready");
   if (config.network) printGreeting(config, publicUrl.site(), port);
 }

@@ -6,6 +6,7 @@
 import { MarketStatus, MatchType, Side } from "../../engine/constants.ts";
 import { Ledger } from "../../engine/ledger.ts";
 import { UNDECIDED } from "../../engine/projection/load/markets.ts";
+import { systemClock } from "../../engine/util/clock.ts";
 import { MarketFeed } from "../../server/markets/feed.ts";
 import { MarketLists } from "../../server/markets/lists.ts";
 import { MarketRegistry } from "../../server/markets/registry.ts";
@@ -23,7 +24,7 @@ const NOW = 1_800_000_000_000;
 
 const random = randomFrom(7);
 const below = (count: number): number => Math.floor(random() * count);
-const registry = new MarketRegistry(1, 0);
+const registry = new MarketRegistry(1, 0, systemClock);
 const ledger = new Ledger();
 for (let id = 1; id <= EVENTS; id++) {
   const texts = { slug: `event-${id}`, title: `The ${id}th group of questions`, category: `category ${below(20)}` };

@@ -6,8 +6,9 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { OrderTexts } from "../ring/order-texts.ts";
 import { RingGate, type RingMemory } from "../ring/ring.ts";
 import { Waker } from "../ring/waker.ts";
+import type { Clock } from "../util/clock.ts";
 import { Histogram, type HistogramMemory } from "../util/histogram.ts";
-import { createMicroClock } from "../util/micro-clock.ts";
+import type { MicroClock } from "../util/micro-clock.ts";
 import { type LogStart, openLog } from "./database.ts";
 import { Log } from "./log.ts";
 import type { LogMessage, LogRequest } from "./messages.ts";
@@ -41,7 +42,7 @@ export class LogStage {
   private readonly gateway: Waker;
   private received = 0;
 
-  constructor(setup: LogSetup, gateway: Waker) {
+  constructor(setup: LogSetup, gateway: Waker, clock: Clock, microClock: MicroClock) {
     this.port = setup.port;
     this.posted = new Int32Array(setup.posted);
     this.gateway = gateway;
@@ -54,8 +55,8 @@ export class LogStage {
       gates: this.gates,
       texts: new OrderTexts(setup.texts),
       progress: this.progress,
-      now: Date.now,
-      clock: createMicroClock(setup.clockEpoch),
+      now: clock.now,
+      clock: microClock,
       onCommit: (durationMicros, orders) => {
         commitTimes.observe(durationMicros);
         commitOrders.observe(orders);

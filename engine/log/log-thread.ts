@@ -2,6 +2,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { Waker } from "../ring/waker.ts";
 import { type LogThreadSetup, type ThreadMessage, waitForWork } from "../thread-setup.ts";
+import { systemClock } from "../util/clock.ts";
+import { createMicroClock } from "../util/micro-clock.ts";
 import { LogStage } from "./log-stage.ts";
 
 const setup = workerData as LogThreadSetup;
@@ -12,7 +14,12 @@ function report(message: ThreadMessage): void {
 
 function run(): void {
   const waker = new Waker(setup.waker);
-  const log = new LogStage(setup.log, new Waker(setup.gatewayWaker));
+  const log = new LogStage(
+    setup.log,
+    new Waker(setup.gatewayWaker),
+    systemClock,
+    createMicroClock(setup.log.clockEpoch),
+  );
   const hasWork = (): boolean => log.hasWork();
   report({ kind: "ready" });
   let hasBackgroundWork = true;

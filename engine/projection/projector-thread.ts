@@ -17,6 +17,7 @@ import { JournalReader } from "../log/log-reader.ts";
 import { LogProgress, Obstacle } from "../log/progress.ts";
 import { Waker } from "../ring/waker.ts";
 import type { ProjectorThreadSetup, ThreadMessage } from "../thread-setup.ts";
+import { systemClock } from "../util/clock.ts";
 import { lowerPriority } from "../util/low-priority.ts";
 import { emptyWal, openDatabase, openReadOnly } from "../util/wal-database.ts";
 import { MAX_RECORDS, projectNext } from "./follow.ts";
@@ -90,8 +91,8 @@ function run(): void {
     }
     if (progress.obstacle !== Obstacle.none) progress.reportObstacle(Obstacle.none);
     if (isWanted) gateway.wake();
-    if (performance.now() - checkpointCheckedAt > CHECKPOINT_CHECK_MS) {
-      checkpointCheckedAt = performance.now();
+    if (systemClock.elapsed() - checkpointCheckedAt > CHECKPOINT_CHECK_MS) {
+      checkpointCheckedAt = systemClock.elapsed();
       progress.reportCheckpoint(!keepsUp(tables));
     }
     // What was committed meanwhile belongs to the next step, unless this one didn't reach what was committed before it.

@@ -8,6 +8,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createTransport, type SendMailOptions } from "nodemailer";
+import { systemClock } from "../../engine/util/clock.ts";
 import { MAX_EMAIL_LENGTH } from "../http/limits.ts";
 import type { Logger } from "../logger.ts";
 
@@ -285,7 +286,7 @@ class Outbox {
 
   async write(extension: "eml" | "sms", content: string | Buffer): Promise<void> {
     const counter = String(this.count++).padStart(6, "0");
-    const name = `${Date.now()}-${counter}-${randomBytes(4).toString("hex")}.${extension}`;
+    const name = `${systemClock.now()}-${counter}-${randomBytes(4).toString("hex")}.${extension}`;
     const temporary = join(this.folder, `.${name}.tmp`);
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
     try {

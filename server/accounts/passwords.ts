@@ -6,6 +6,7 @@
  * The caller checks lengths. No password ever appears in an error, a log or a file.
  */
 import { availableParallelism } from "node:os";
+import { systemClock } from "../../engine/util/clock.ts";
 import { ApiError, badRequest, overloaded, STOPPING } from "../errors.ts";
 import { FairQueue } from "../util/fair-queue.ts";
 import { ThreadPool } from "../util/thread-pool.ts";
@@ -90,7 +91,7 @@ export class Passwords {
   ): Promise<T> {
     if (this.isClosing) return Promise.reject(shuttingDown());
     return new Promise((resolve, reject) => {
-      const since = performance.now();
+      const since = systemClock.elapsed();
       const next: QueuedJob = { name, job, since, resolve: resolve as QueuedJob["resolve"], reject };
       const isKnown = knownAs !== null && this.known.push(String(knownAs), next);
       if (isKnown || this.strangers.push(address, next)) this.startJobs();
@@ -110,7 +111,7 @@ export class Passwords {
     while (this.running < PASSWORD_THREADS) {
       const next = this.next();
       if (next === undefined) return;
-      if (performance.now() - next.since > MAX_WAIT_MS) {
+      if (systemClock.elapsed() - next.since > MAX_WAIT_MS) {
         next.reject(tooMany());
         continue;
       }

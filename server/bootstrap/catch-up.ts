@@ -7,13 +7,13 @@ import type { TradingServices } from "./trading-services.ts";
  * end, and builds the lists that are asked for most.
  */
 export async function catchUp(trading: TradingServices, { approvals, life }: OperatorServices): Promise<void> {
-  const { exchange, cancelTimers, history, lists, feed, startedAt } = trading;
+  const { exchange, cancelTimers, history, lists, feed, startedAt, clock } = trading;
   const isMade = async (reference: string, isWithdrawal: boolean): Promise<boolean> =>
     (await (isWithdrawal ? history.withdrawalPaidWith(reference) : history.payment(reference))) !== null;
-  await approvals.endFulfilled(isMade, Date.now());
-  cancelTimers.fireDue(Date.now());
+  await approvals.endFulfilled(isMade, clock.now());
+  cancelTimers.fireDue(clock.now());
   await exchange.turn.cancelsWritten();
-  while (!life.closeDue(Date.now())) await exchange.settled();
+  while (!life.closeDue(clock.now())) await exchange.settled();
   await exchange.settled();
   lists.warmUp();
   feed.warmUp(startedAt);

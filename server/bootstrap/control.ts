@@ -21,9 +21,9 @@ interface ControlOptions {
 /** The server runs on without it where it can't be opened. */
 export function openControlSocket({ config, gateway, trading, identity, lifecycle, logger }: ControlOptions) {
   const { accounts, passwords, keys, factors, factorSettings } = identity;
-  const { exchange, writer } = trading;
+  const { exchange, writer, clock } = trading;
   const handle = createControlHandlers({
-    ...{ accounts, passwords, keys, factors, factorSettings, writer, logger },
+    ...{ accounts, passwords, keys, factors, factorSettings, writer, clock, logger },
     routes: gateway.routes,
     reads: exchange.reads,
     lifecycle,

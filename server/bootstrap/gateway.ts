@@ -53,7 +53,7 @@ export type Gateway = ReturnType<typeof createGateway>;
 /** Registers every route, the site and the hub on `app`, which does not listen yet. */
 export function createGateway(options: GatewayOptions) {
   const { config, app, trading, identity, operators, lifecycle, publicUrl, logger } = options;
-  const { exchange, entry, history, counters, startedAt } = trading;
+  const { exchange, entry, history, counters, startedAt, clock } = trading;
   const { accounts, authenticator } = identity;
   const { operatorsNeedSecondFactor, maxSocketsPerAddress } = config;
   const limiter = config.rateLimits === null ? null : new RateLimiter(config.rateLimits);
@@ -78,6 +78,7 @@ export function createGateway(options: GatewayOptions) {
   const access = {
     ...{ authenticator, logger, counters, limiter, throttle, addressOf, site, reads: exchange.reads },
     securityHeaders: new SecurityHeaders(publicUrl.site),
+    clock,
     guard: new EventLoopGuard(),
     hasProxies: config.trustedProxies.length > 0,
     isKnown: (email: string, client: string, now: number): boolean => {

@@ -42,7 +42,7 @@ export function createOperatorServices(options: OperatorOptions) {
     cancelOrders: (userId) =>
       new Promise((resolve) => {
         const done = (): void => resolve();
-        entry.cancelAll(userId, {}, Date.now(), { data: done, error: done }, Reason.operator);
+        entry.cancelAll(userId, {}, exchange.clock.now(), { data: done, error: done }, Reason.operator);
       }),
   });
   return { approvals, withdrawals, life, suspensions, upkeep: createUpkeep(options) };

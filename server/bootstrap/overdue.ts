@@ -3,6 +3,7 @@
  * deleted slice by slice, so that no commit waits for all of it.
  */
 
+import type { Clock } from "../../engine/util/clock.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import { KEEP_ENDED_SESSIONS_MS } from "../accounts/limits.ts";
 import type { UnverifiedAccounts } from "../accounts/unverified-accounts.ts";
@@ -14,12 +15,20 @@ export class OverdueDeletion {
   private readonly writer: AccountWriter;
   private readonly history: History;
   private readonly lifecycle: Lifecycle;
+  private readonly clock: Clock;
 
-  constructor(unverified: UnverifiedAccounts, writer: AccountWriter, history: History, lifecycle: Lifecycle) {
+  constructor(
+    unverified: UnverifiedAccounts,
+    writer: AccountWriter,
+    history: History,
+    lifecycle: Lifecycle,
+    clock: Clock,
+  ) {
     this.unverified = unverified;
     this.writer = writer;
     this.history = history;
     this.lifecycle = lifecycle;
+    this.clock = clock;
   }
 
   /** Deletes the first slice of each; goes on until the backlog is empty or the server is no longer ready. */
@@ -29,7 +38,7 @@ export class OverdueDeletion {
   }
 
   private deleteAccounts(): void {
-    this.unverified.deleteOverdue(Date.now()).then(
+    this.unverified.deleteOverdue(this.clock.now()).then(
       (deleted) => {
         if (deleted > 0 && this.lifecycle.phase === "ready") this.deleteAccounts();
       },
@@ -50,7 +59,7 @@ export class OverdueDeletion {
 
   /** Deletes a slice of obsolete rows; resolves with false if there are none. */
   private async sweep(): Promise<boolean> {
-    const at = Date.now();
+    const at = this.clock.now();
     const endedBefore = at - KEEP_ENDED_SESSIONS_MS;
     if (!(await this.history.hasObsoleteRows({ endedBefore, at }))) return false;
     await this.writer.write([{ kind: "sweep", endedBefore, at }]);

@@ -4,6 +4,7 @@
  * tables.
  */
 import { type LogProgress, Obstacle } from "../../engine/log/progress.ts";
+import { systemClock } from "../../engine/util/clock.ts";
 import { overloaded } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import type { Exchange } from "../trading/exchange.ts";
@@ -44,7 +45,7 @@ export class ProjectionLag {
   constructor(options: ProjectionLagOptions) {
     this.options = options;
     this.bounds = options.bounds ?? MAX_LAG;
-    this.now = options.now ?? (() => performance.now());
+    this.now = options.now ?? systemClock.elapsed;
   }
 
   /** Pauses or resumes trading by the lag. Called every few hundred milliseconds. */

@@ -16,6 +16,7 @@ import {
   loadUpdateSequences,
 } from "../../engine/projection/load/orders.ts";
 import { assert } from "../../engine/util/assert.ts";
+import type { Clock } from "../../engine/util/clock.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import {
   KNOWN_ADDRESS_MS,
@@ -42,10 +43,10 @@ export interface LoadedExchange {
 }
 
 /** Loads money and markets. @throws Error where the database's sums don't add up */
-export function loadExchange(db: Database.Database): LoadedExchange {
+export function loadExchange(db: Database.Database, clock: Clock): LoadedExchange {
   const ledger = new Ledger();
   const state = loadLedger(db, ledger);
-  const registry = new MarketRegistry(state.sequence + 1, state.lastEntryId);
+  const registry = new MarketRegistry(state.sequence + 1, state.lastEntryId, clock);
   for (const event of loadEvents(db)) registry.addEvent(event);
   const outcomesOf = new Map<number, typeof state.outcomes>();
   for (const outcome of state.outcomes) {
@@ -73,8 +74,7 @@ export function logStart(
 }
 
 /** Loads users, their credentials, and the addresses that they signed in from lately. */
-export function loadAllAccounts(accounts: Accounts, db: Database.Database, { accessTtlMs }: Config): void {
-  const now = Date.now();
+export function loadAllAccounts(accounts: Accounts, db: Database.Database, { accessTtlMs }: Config, now: number): void {
   const most = MAX_KNOWN_ADDRESS_USERS * MAX_KNOWN_ADDRESSES_PER_USER;
   const signIns = { since: now - KNOWN_ADDRESS_MS, most };
   accounts.load(loadAccounts(db, now - accessTtlMs, MAX_ENDED_SESSIONS, signIns));

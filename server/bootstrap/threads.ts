@@ -102,15 +102,11 @@ export function startThreads({ config, database, start, texts, clockEpoch }: Thr
     const setup: LogThreadSetup = { log, waker, gatewayWaker, spinTurns: SPIN_TURNS };
     workers.push({ name: "log", worker: startThread("log-thread", setup, [logPort]) });
   }
-  const setup: ProjectorThreadSetup = {
-    journalPath: database.journalPath,
-    tablesPath: database.path,
-    durability: config.durability === "full" ? "normal" : config.durability,
-    progress: progress.buffer,
-    waker: projectorWaker.buffer,
-    ...wakers,
-  };
-  const projector = startThread("projector-thread", setup, []);
+  const projector = startProjector(config, database, progress, {
+    projector: projectorWaker,
+    gateway: gatewayWaker,
+    log: logWaker,
+  });
   const links = engines.map(({ commands, events, waker }) => {
     return { commands: new RingProducer(commands), events: new RingConsumer(events, true), waker };
   });
@@ -118,6 +114,25 @@ export function startThreads({ config, database, start, texts, clockEpoch }: Thr
   const histograms = { batchCommands, commitTimes, commitOrders };
   const parts = { workers, projector, links, gatewayWaker, logWaker, projectorWaker, progress, port, posted };
   return { ...parts, ...histograms };
+}
+
+/** @param wakers of the projector's own thread, and of those that it wakes */
+export function startProjector(
+  { durability }: Config,
+  { path, journalPath }: Pick<ExchangeDatabase, "path" | "journalPath">,
+  progress: LogProgress,
+  wakers: Readonly<Record<"projector" | "gateway" | "log", Waker>>,
+): Worker {
+  const setup: ProjectorThreadSetup = {
+    journalPath,
+    tablesPath: path,
+    durability: durability === "full" ? "normal" : durability,
+    progress: progress.buffer,
+    waker: wakers.projector.buffer,
+    gatewayWaker: wakers.gateway.buffer,
+    logWaker: wakers.log.buffer,
+  };
+  return startThread("projector-thread", setup, []);
 }
 
 function positionOf({ end: { batch, records, at } }: LogStart) {

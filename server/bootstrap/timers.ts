@@ -40,6 +40,7 @@ interface TimerOptions {
 /** Returns the timers, for `clearInterval`. */
 export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
   const { database, trading, operators, hub, fail } = options;
+  const { clock } = trading;
   const files = new FileGuard([database.path, database.journalPath].flatMap((path) => [path, `${path}-wal`]));
   const watchdog = new Watchdog(threadProgress(options.threads, trading.writer), MAX_STALL_MS / TICK_MS);
   const watchClock = createClockWatch(trading.timeline, options.logger);
@@ -47,7 +48,7 @@ export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
     setInterval(() => {
       const stalled = watchdog.tick();
       if (stalled !== null) fail(stalled, `has done nothing for ${MAX_STALL_MS / 1_000} s while work waits`);
-      const now = Date.now();
+      const now = clock.now();
       trading.exchange.tick(now);
       trading.projected.expire();
       trading.lag.check();
@@ -59,16 +60,16 @@ export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
         if (changed !== null) fail("log", `${changed} was moved or deleted: what is written to it now is lost`);
       });
     }, FILES_TICK_MS),
-    setInterval(() => trading.cancelTimers.fireDue(Date.now()), CANCEL_TIMER_TICK_MS),
-    setInterval(() => hub.tick(Date.now()), SOCKET_TICK_MS),
-    setInterval(() => hub.endUnauthenticated(Date.now()), EXPIRY_TICK_MS),
+    setInterval(() => trading.cancelTimers.fireDue(clock.now()), CANCEL_TIMER_TICK_MS),
+    setInterval(() => hub.tick(clock.now()), SOCKET_TICK_MS),
+    setInterval(() => hub.endUnauthenticated(clock.now()), EXPIRY_TICK_MS),
     setInterval(() => sweep(options), SWEEP_TICK_MS),
     setInterval(() => operators.upkeep.check(), UPKEEP_TICK_MS),
   ];
 }
 
 function sweep({ trading, identity, operators, overdue }: TimerOptions): void {
-  const now = Date.now();
+  const now = trading.clock.now();
   const { sessions, kyc, oauth, auth, secondStep, factorSettings, accounts, lastUse } = identity;
   const signIn = [sessions, kyc, oauth.codes, auth, secondStep, factorSettings];
   for (const part of [...signIn, operators.withdrawals, trading.idempotency, accounts.knownAddresses]) {

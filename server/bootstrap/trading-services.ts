@@ -6,7 +6,7 @@
 import { Reason } from "../../engine/constants.ts";
 import { loadCancelTimers } from "../../engine/projection/load/accounts.ts";
 import { loadUpdateSequences } from "../../engine/projection/load/orders.ts";
-import { createMicroClock } from "../../engine/util/micro-clock.ts";
+import type { MicroClock } from "../../engine/util/micro-clock.ts";
 import { AccountWriter, PortMailbox } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { checkLive } from "../accounts/authenticator.ts";
@@ -27,7 +27,7 @@ import { OrderEntry } from "../trading/order-entry.ts";
 import type { OrderStore } from "../trading/order-store.ts";
 import { OrderTimes } from "../trading/order-times.ts";
 import { readTotals } from "../trading/totals.ts";
-import { nodeLoop } from "../trading/turn-loop.ts";
+import type { GatewayLoop } from "../trading/types.ts";
 import { TradingWriteProjection } from "../trading/write-projection.ts";
 import { Counters } from "../util/counters.ts";
 import { TimeSlicer } from "../util/time-slicer.ts";
@@ -46,7 +46,8 @@ interface TradingOptions {
   readonly threads: Threads;
   /** Its texts are the shared memory that the threads read. */
   readonly store: OrderStore;
-  readonly clockEpoch: number;
+  readonly loop: GatewayLoop;
+  readonly microClock: MicroClock;
   readonly startedAt: number;
   readonly logger: Logger;
   /** Gets the error that a thread of the pool `name` died of. */
@@ -57,9 +58,9 @@ export type TradingServices = ReturnType<typeof createTradingServices>;
 
 /** The threads must run: the exchange takes the gateway's ends of their rings. */
 export function createTradingServices(options: TradingOptions) {
-  const { config, database, accounts, threads, startedAt } = options;
+  const { config, database, accounts, threads, startedAt, loop: clock } = options;
   const { ledger, registry } = options.loaded;
-  const projected = new ProjectedReads(threads.progress, threads.projectorWaker, Date.now);
+  const projected = new ProjectedReads(threads.progress, threads.projectorWaker, clock.now);
   const { exchange, counters, timeline } = createExchange(options, projected);
   const files = { tables: database.path, journal: database.journalPath };
   const faults = new LogFaults(options.logger);
@@ -92,17 +93,17 @@ export function createTradingServices(options: TradingOptions) {
       }),
   });
   for (const [userId, firesAt] of loadCancelTimers(db)) cancelTimers.restore(userId, firesAt);
-  const idempotency = new Idempotency(history, checkLive);
+  const idempotency = new Idempotency(history, checkLive, clock);
   const catalog = new MarketCatalog(registry, writer);
   const services = { exchange, entry, cancelTimers, history, lists, feed, catalog, idempotency, writer };
   const { progress } = threads;
   const lag = new ProjectionLag({ progress, exchange, logger: options.logger });
   const totals = readTotals(ledger, progress);
-  return { ...services, counters, timeline, projected, progress, lag, faults, totals, startedAt };
+  return { ...services, counters, timeline, projected, progress, lag, faults, totals, startedAt, clock };
 }
 
 function createExchange(
-  { database, loaded, threads, store, clockEpoch, startedAt }: TradingOptions,
+  { database, loaded, threads, store, loop, microClock, startedAt }: TradingOptions,
   projected: ProjectedReads,
 ) {
   const { state, ledger, registry } = loaded;
@@ -112,7 +113,7 @@ function createExchange(
   const exchange = new Exchange({
     links: threads.links,
     projected,
-    loop: nodeLoop(threads.gatewayWaker),
+    loop,
     store,
     ledger,
     registry,
@@ -120,7 +121,7 @@ function createExchange(
     lastOrderId: state.lastOrderId,
     userSequences: loadUpdateSequences(database.db),
     counters,
-    times: new OrderTimes(createMicroClock(clockEpoch)),
+    times: new OrderTimes(microClock),
     timeline,
   });
   return { exchange, counters, timeline };

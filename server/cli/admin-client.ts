@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { setTimeout as delay } from "node:timers/promises";
+import { systemClock } from "../../engine/util/clock.ts";
 import { STARTING, STOPPING } from "../errors.ts";
 import { controlPath, FOLDER_IN_USE } from "../util/data-folder.ts";
 import { type ControlRequest, sendRequest } from "./control-socket.ts";
@@ -32,7 +33,7 @@ export async function withServer<T>(dataDir: string, program: string, run: (call
 class AdminClient {
   private readonly path: string;
   private readonly program: string;
-  private readonly deadline = performance.now() + IN_USE_MS;
+  private readonly deadline = systemClock.elapsed() + IN_USE_MS;
   private own: OwnServer | null = null;
 
   constructor(path: string, program: string) {
@@ -44,7 +45,7 @@ class AdminClient {
     for (;;) {
       const response = await sendRequest(this.path, request);
       // A server that starts or stops did nothing: retry, with another server or one of ours.
-      if (response !== null && (!NOT_OPEN.includes(response.msg) || performance.now() > this.deadline)) {
+      if (response !== null && (!NOT_OPEN.includes(response.msg) || systemClock.elapsed() > this.deadline)) {
         if (response.code !== 0) throw new Error(response.msg);
         return response.data;
       }
@@ -56,7 +57,7 @@ class AdminClient {
   /** Starts a server of our own, unless one is starting. @throws Error with its output where it failed */
   private ensureServer(): void {
     if (this.own?.hasEnded === true) {
-      if (!this.own.foundFolderInUse || performance.now() > this.deadline) throw new Error(this.own.failure());
+      if (!this.own.foundFolderInUse || systemClock.elapsed() > this.deadline) throw new Error(this.own.failure());
       this.own = null;
     }
     this.own ??= new OwnServer(this.program);

@@ -5,6 +5,7 @@
  */
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { systemClock } from "../../engine/util/clock.ts";
 import { readConfig } from "../config.ts";
 import { recordBackup } from "../operators/last-backup.ts";
 import { restrictToOwner } from "../util/data-folder.ts";
@@ -71,7 +72,7 @@ const databaseFile = (): string => join(readConfig(process.env).dataDir, "exchan
 /** The copy is good even where this fails; then the alert on the age of back-ups fires. */
 function record(backup: Backup): void {
   try {
-    recordBackup(readConfig(process.env).dataDir, Date.now(), backup);
+    recordBackup(readConfig(process.env).dataDir, systemClock.now(), backup);
   } catch (error) {
     process.stderr.write(`the metrics will not show this back-up: ${(error as Error).message}\n`);
   }

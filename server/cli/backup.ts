@@ -11,6 +11,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type Database from "better-sqlite3";
 import { verifyCopy } from "../../engine/projection/verify.ts";
+import { systemClock } from "../../engine/util/clock.ts";
 import { syncPath } from "../../engine/util/durable-file.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
 import { DATABASE_COMPANIONS, removeDatabase } from "../../engine/util/wal-database.ts";
@@ -51,7 +52,7 @@ interface Copy {
  * @throws Error where it fails; then nothing but archives is left behind
  */
 export async function backUp(dataDir: string, target: string, overwrite: boolean): Promise<Backup> {
-  const began = performance.now();
+  const began = systemClock.elapsed();
   const file = resolve(target);
   const tables = copyOf(join(dataDir, "exchange.db"), file);
   const journal = copyOf(join(dataDir, "journal.db"), join(dirname(file), journalNameOf(basename(file))));
@@ -68,7 +69,7 @@ export async function backUp(dataDir: string, target: string, overwrite: boolean
     await nextTurn();
     stop.signal.throwIfAborted();
     for (const each of log === null ? [tables] : [journal, tables]) publish(each, overwrite);
-    const seconds = Math.round(performance.now() - began) / 1_000;
+    const seconds = Math.round(systemClock.elapsed() - began) / 1_000;
     return { file, ...copied, ...ends, bytes: statSync(file).size, seconds, log };
   } finally {
     for (const signal of STOP_SIGNALS) process.removeListener(signal, interrupt);

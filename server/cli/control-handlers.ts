@@ -4,6 +4,7 @@
  */
 
 import Type from "typebox";
+import type { Clock } from "../../engine/util/clock.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { parseJson } from "../http/body.ts";
 import { NO_ADDRESS } from "../http/client-address.ts";
@@ -20,6 +21,7 @@ import { createServerCommands, type ServerCommandOptions } from "./server-comman
 export interface ControlOptions extends ServerCommandOptions {
   readonly routes: readonly CompiledRoute[];
   readonly reads: OrderedReads;
+  readonly clock: Clock;
   readonly logger: Logger;
   /** `refusal` is null while the exchange is open. */
   readonly lifecycle: { readonly refusal: ApiError | null };
@@ -39,7 +41,7 @@ const checkCommand = compileSchema(
 
 /** Returns the handler of one line, which resolves with the envelope's text, as HTTP would. A line that is too long is null. */
 export function createControlHandlers(options: ControlOptions): (line: Buffer | null) => Promise<string> {
-  const { routes, reads, logger, lifecycle } = options;
+  const { routes, reads, clock, logger, lifecycle } = options;
   const commands = createServerCommands(options);
   const findRoute = createFinder(routes);
   const run = (line: Buffer | null, reply: Responder): void => {
@@ -51,7 +53,7 @@ export function createControlHandlers(options: ControlOptions): (line: Buffer | 
       const { command: name, args } = checkCommand(parsed);
       const command = commands.get(name);
       if (command === undefined) throw notFound(`command: ${name}`);
-      const context = { now: Date.now(), requestId: reply.requestId, ...NO_ADDRESS, userAgent: "" };
+      const context = { now: clock.now(), requestId: reply.requestId, ...NO_ADDRESS, userAgent: "" };
       command(args, context).then(
         (data) => reply.data(JSON.stringify(data)),
         (error) => reply.fail(error),
@@ -60,7 +62,7 @@ export function createControlHandlers(options: ControlOptions): (line: Buffer | 
     }
     const given = checkRoute(parsed);
     const { compiled, params } = findRoute(given);
-    execute(compiled.route, requestOf(compiled, params, given, reply), reply, reads);
+    execute(compiled.route, requestOf(compiled, params, given, reply, clock.now()), reply, reads);
   };
   return (line) =>
     new Promise((respond) => {
@@ -148,11 +150,17 @@ function createFinder(
   };
 }
 
-function requestOf(compiled: CompiledRoute, params: Params, given: RouteRequested, reply: Responder): RouteRequest {
+function requestOf(
+  compiled: CompiledRoute,
+  params: Params,
+  given: RouteRequested,
+  reply: Responder,
+  now: number,
+): RouteRequest {
   const { route } = compiled;
   if (compiled.body === null && given.body !== undefined) throw badRequest("body: this route takes none");
   return {
-    now: Date.now(),
+    now,
     principal: null,
     address: NO_ADDRESS,
     idempotencyKey: "",

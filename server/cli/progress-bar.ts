@@ -1,4 +1,6 @@
 /** A progress bar on stderr while it is a terminal; nothing elsewhere. */
+import { systemClock } from "../../engine/util/clock.ts";
+
 const WIDTH = 40;
 const INTERVAL_MS = 100;
 
@@ -12,7 +14,7 @@ export class ProgressBar {
 
   /** Shows how much of `total` is done, at most ten times a second. */
   show(done: number, total: number): void {
-    const now = performance.now();
+    const now = systemClock.elapsed();
     if (!process.stderr.isTTY || (now - this.shownAt < INTERVAL_MS && done < total)) return;
     this.shownAt = now;
     const share = total === 0 ? 1 : Math.min(1, done / total);

@@ -5,6 +5,7 @@
  */
 import type { HttpResponse, TemplatedApp } from "uWebSockets.js";
 import { readdirSync } from "node:fs";
+import { systemClock } from "../../engine/util/clock.ts";
 import { ConfigError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import { MAX_HTTP_CONNECTIONS, MIN_CONNECTIONS, REPORT_REFUSED_MS, SPARE_FILES } from "./limits.ts";
@@ -78,7 +79,7 @@ export class Connections {
   }
 
   private report(): void {
-    const now = performance.now();
+    const now = systemClock.elapsed();
     if (now < this.reportedAt + REPORT_REFUSED_MS) return;
     this.reportedAt = now;
     const counts = { plain: this.plain - 1, sockets: this.countSockets(), room: this.room, refused: this.refused };

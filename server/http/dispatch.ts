@@ -135,7 +135,7 @@ export function execute(route: Route, request: RouteRequest, reply: Responder, r
     (json) => {
       if (json === undefined) return;
       if (reader === null) respond(json);
-      else reads.afterCommitted(reader, Date.now(), () => respond(json));
+      else reads.afterCommitted(reader, () => respond(json));
     },
     (error) => reply.fail(error),
   );

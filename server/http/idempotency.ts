@@ -5,6 +5,7 @@
  */
 import { IDEMPOTENCY_KEY_MS } from "../../engine/limits.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
+import type { Clock } from "../../engine/util/clock.ts";
 import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";
 import type { DoneRequest, KeyLookup } from "../queries/types.ts";
@@ -68,13 +69,15 @@ interface KeyHistory {
 export class Idempotency {
   private readonly history: KeyHistory;
   private readonly checkLive: (principal: Principal, now: number) => void;
+  private readonly clock: Clock;
   private readonly pending = new Map<string, PendingRequest>();
   /** By user. */
   private readonly users = new Map<number, UserRequests>();
 
   /** @param checkLive throws unless the principal's token is still valid, ms */
-  constructor(history: KeyHistory, checkLive: (principal: Principal, now: number) => void) {
+  constructor(history: KeyHistory, checkLive: (principal: Principal, now: number) => void, clock: Clock) {
     this.history = history;
+    this.clock = clock;
     this.checkLive = checkLive;
   }
 
@@ -114,7 +117,7 @@ export class Idempotency {
       checkSame(first, request);
       if (!first.isResultUnknown) return first.response;
     }
-    const lookup = this.history.idempotencyKey(userId, key, Date.now() - IDEMPOTENCY_KEY_MS);
+    const lookup = this.history.idempotencyKey(userId, key, this.clock.now() - IDEMPOTENCY_KEY_MS);
     if (first !== undefined) {
       const { found } = await lookup;
       if (found === null) throw overloaded("the first request with this Idempotency-Key is still under way: try again");
@@ -122,7 +125,7 @@ export class Idempotency {
       return actions.repeat(found);
     }
     const response = this.runOnce(lookup, { userId, key, request }, actions);
-    const entry: PendingRequest = { request, response, since: Date.now(), isResultUnknown: false };
+    const entry: PendingRequest = { request, response, since: this.clock.now(), isResultUnknown: false };
     this.pending.set(id, entry);
     const forget = (): void => void this.pending.delete(id);
     response.then(forget, (error) => {
@@ -160,7 +163,7 @@ export class Idempotency {
       checkSame(found, kept.request);
       return repeat(found);
     }
-    const at = Date.now();
+    const at = this.clock.now();
     if (count + before + user.started >= MAX_IDEMPOTENCY_KEYS_PER_USER) {
       const text = `at most ${MAX_IDEMPOTENCY_KEYS_PER_USER} Idempotency-Keys in 24 hours`;
       throw new ApiError(ErrorKind.limitExceeded, text, Math.ceil(((oldest ?? at) + IDEMPOTENCY_KEY_MS - at) / 1_000));

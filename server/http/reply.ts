@@ -4,6 +4,7 @@
  */
 import type { HttpResponse } from "uWebSockets.js";
 import { randomBytes } from "node:crypto";
+import { systemClock } from "../../engine/util/clock.ts";
 import { type ApiError, asApiError } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
 import type { Counters } from "../util/counters.ts";
@@ -140,7 +141,7 @@ export class Reply implements Responder {
     this.requestId = requestId !== "" && REQUEST_ID.test(requestId) ? requestId : newRequestId();
     this.options = options;
     this.isLast = isLast;
-    this.isHeldBack = options.guard.isLong(Date.now()) || isLast;
+    this.isHeldBack = options.guard.isLong(systemClock.now()) || isLast;
     this.packed = accept !== "" && accept !== "*/*" && prefers(accept, MESSAGE_PACK);
     this.isShown = options.failurePage !== null && prefers(accept, "text/html");
     options.counters.http.requests++;

@@ -3,6 +3,7 @@
  * drops none of them and knows nothing of what they do.
  */
 import assert from "node:assert";
+import { systemClock } from "../../engine/util/clock.ts";
 
 const TICK_MS = 5;
 /** After a quiet time a 20th of a second's worth runs at once: as much as ten late ticks of the timer. */
@@ -13,7 +14,7 @@ export class ResponseThrottle {
   private readonly burst: number;
   /** How many may run now, with the fraction of the next one; at most `burst`. */
   private allowance: number;
-  private refilledAt = performance.now();
+  private refilledAt = systemClock.elapsed();
   /** A ring of waiting callbacks. */
   private readonly queue: ((() => void) | undefined)[];
   private first = 0;
@@ -71,7 +72,7 @@ export class ResponseThrottle {
   }
 
   private refill(): void {
-    const now = performance.now();
+    const now = systemClock.elapsed();
     this.allowance = Math.min(this.burst, this.allowance + (now - this.refilledAt) * this.perMs);
     this.refilledAt = now;
   }

@@ -3,6 +3,7 @@
  * sender, runs its handler. Handlers are values in, values out and know nothing of sockets; reply.ts writes the response.
  */
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
+import type { Clock } from "../../engine/util/clock.ts";
 import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import type { Logger } from "../logger.ts";
@@ -34,6 +35,7 @@ export interface HttpOptions extends CredentialOptions, BodyOptions {
   readonly logger: Logger;
   readonly securityHeaders: SecurityHeaders;
   readonly guard: EventLoopGuard;
+  readonly clock: Clock;
   /** Of error responses on the routes that sign in. */
   readonly throttle: ResponseThrottle;
   /** `refusal` is the error of every route outside health, null while the exchange is open. */
@@ -166,7 +168,7 @@ function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, rep
   const { route } = compiled;
   try {
     if (head.fault !== null) throw badRequest(head.fault);
-    const now = Date.now();
+    const now = options.clock.now();
     const { refusal } = options.lifecycle;
     if (refusal !== null && !route.unversioned) throw refusal;
     if (compiled.isOwn && options.securityHeaders.isForeign(head.origin, head.host)) {
@@ -185,7 +187,7 @@ function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, rep
     if (compiled.body === null) {
       if (!head.hasBody) return execute(route, request, reply, options.reads);
       collectNothing(res, head, reply, () => {
-        request.now = Date.now();
+        request.now = options.clock.now();
         checkStillAdmitted(route, request, options.authenticator);
         execute(route, request, reply, options.reads);
       });
@@ -193,7 +195,7 @@ function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, rep
     }
     const reader = new BodyReader(compiled, compiled.body, head, reply, options, address.client, now);
     reader.collect(res, (bytes) => {
-      request.now = Date.now();
+      request.now = options.clock.now();
       checkStillAdmitted(route, request, options.authenticator);
       request.body = reader.read(bytes);
       execute(route, request, reply, options.reads);
@@ -231,7 +233,7 @@ function serveLater(
     const principal = admit(compiled, reply, address, options.limiter, await credentials, now);
     const known: RouteRequest = { ...request(), principal };
     const bytes = await body;
-    known.now = Date.now();
+    known.now = options.clock.now();
     checkStillAdmitted(route, known, options.authenticator);
     if (reader !== null) known.body = reader().read(bytes);
     if (!reply.done) execute(route, known, reply, options.reads);

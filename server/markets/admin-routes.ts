@@ -29,7 +29,7 @@ export function createMarketAdminRoutes(context: MarketAdminRouteContext): Route
 
 /** The market's current public view. */
 function marketJson(market: Market, exchange: MarketExchange): string {
-  return JSON.stringify(marketView(market, exchange.registry, exchange.ledger, Date.now()));
+  return JSON.stringify(marketView(market, exchange.registry, exchange.ledger, exchange.clock.now()));
 }
 
 function recordView(market: Market, { exchange, life }: MarketAdminRouteContext, now: number): object {

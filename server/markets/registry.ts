@@ -6,6 +6,7 @@ import { MARKET_STATUSES, MarketStatus } from "../../engine/constants.ts";
 import type { EventRow, MarketRow, OutcomeRow } from "../../engine/projection/load/markets.ts";
 import { refusedOutcomeId } from "../../engine/projection/outcome-ids.ts";
 import { assert } from "../../engine/util/assert.ts";
+import type { Clock } from "../../engine/util/clock.ts";
 import type { MarketListener } from "../trading/types.ts";
 import { TextCache } from "../util/text-cache.ts";
 import { Depth, DepthMemory } from "./depth.ts";
@@ -40,6 +41,7 @@ export class MarketRegistry {
   private readonly proposalsOfUser = new Map<number, Market[]>();
   private readonly firstBookSequence: number;
   private readonly firstTradeSequence: number;
+  private readonly clock: Clock;
   private readonly listeners: RegistryListener[] = [];
   /** Pending proposals. */
   private readonly waiting = new Set<Market>();
@@ -60,7 +62,8 @@ export class MarketRegistry {
    *   never falls over a restart
    * @param firstTradeSequence the fill counter at start, for the same reason
    */
-  constructor(firstBookSequence: number, firstTradeSequence: number) {
+  constructor(firstBookSequence: number, firstTradeSequence: number, clock: Clock) {
+    this.clock = clock;
     this.firstBookSequence = firstBookSequence;
     this.firstTradeSequence = firstTradeSequence;
   }
@@ -74,7 +77,7 @@ export class MarketRegistry {
   }
 
   add(row: MarketRow, outcomes: readonly OutcomeRow[]): Market {
-    const now = Date.now();
+    const now = this.clock.now();
     const market: Market = {
       id: row.id,
       slug: row.slug,

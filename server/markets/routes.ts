@@ -3,6 +3,7 @@
 import type { Static } from "typebox";
 import { CANDLE_MINUTES } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
+import type { Clock } from "../../engine/util/clock.ts";
 import { badRequest, notFound } from "../errors.ts";
 import { checkSpan, Listing } from "../http/paging.ts";
 import { pathId, type Route, route } from "../http/route.ts";
@@ -28,6 +29,7 @@ export interface MarketExchange {
   readonly registry: MarketRegistry;
   readonly ledger: Ledger;
   readonly reads: OrderedReads;
+  readonly clock: Clock;
 }
 
 export interface MarketRouteContext {

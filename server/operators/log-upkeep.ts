@@ -4,6 +4,7 @@
  */
 import { dayOf } from "../../engine/log/archive-format.ts";
 import type { LogProgress } from "../../engine/log/progress.ts";
+import { systemClock } from "../../engine/util/clock.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Logger } from "../logger.ts";
 import { ThreadPool } from "../util/thread-pool.ts";
@@ -45,7 +46,7 @@ export class LogUpkeep {
 
   constructor(options: LogUpkeepOptions) {
     this.options = options;
-    this.now = options.now ?? (() => performance.now());
+    this.now = options.now ?? systemClock.elapsed;
     this.openDay = options.since === null ? null : dayOf(options.since);
   }
 

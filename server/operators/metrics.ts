@@ -8,6 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { collectDefaultMetrics, type Metric, type MetricType, Registry } from "prom-client";
 import { ORDER_STATUSES } from "../../engine/constants.ts";
 import { type LogProgress, Obstacle } from "../../engine/log/progress.ts";
+import { systemClock } from "../../engine/util/clock.ts";
 import type { Histogram } from "../../engine/util/histogram.ts";
 import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
@@ -145,9 +146,9 @@ export class Metrics {
 
   private async collect(): Promise<string> {
     // Even a delay of 0 ends the turn, so that all requests of the turn share the result.
-    await delay(Math.max(0, this.collectedAt + METRICS_INTERVAL_MS - performance.now()));
+    await delay(Math.max(0, this.collectedAt + METRICS_INTERVAL_MS - systemClock.elapsed()));
     this.next = null;
-    this.collectedAt = performance.now();
+    this.collectedAt = systemClock.elapsed();
     return this.registry.metrics();
   }
 

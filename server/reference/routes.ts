@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import { systemClock } from "../../engine/util/clock.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { allowsEncoding } from "../http/content-negotiation.ts";
 import { type Route, route } from "../http/route.ts";
@@ -82,11 +83,11 @@ async function formsOf(steps: Generator<undefined, JsonObject>): Promise<Forms> 
 
 async function inTurns<T>(steps: Generator<undefined, T>): Promise<T> {
   for (;;) {
-    const end = performance.now() + TURN_MS;
+    const end = systemClock.elapsed() + TURN_MS;
     do {
       const { done, value } = steps.next();
       if (done === true) return value;
-    } while (performance.now() < end);
+    } while (systemClock.elapsed() < end);
     await setImmediate();
   }
 }

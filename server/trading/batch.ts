@@ -81,7 +81,7 @@ class Batch {
   private continue(): void {
     if (this.outstanding > 0) return;
     // The rest starts once the events of this turn have taken effect.
-    if (this.next < this.operations.length) this.exchange.turn.afterTurn(() => this.run(Date.now()));
+    if (this.next < this.operations.length) this.exchange.turn.afterTurn(() => this.run(this.exchange.clock.now()));
     else this.reply.finish(`{"results":[${this.results.join(",")}]}`);
   }
 }

@@ -7,6 +7,7 @@
  * client, ledger, book, `order.updated`  6. `users` and `markets` receive the updates.
  */
 import type { Ledger } from "../../engine/ledger.ts";
+import type { Clock } from "../../engine/util/clock.ts";
 import { type ApiError, outcomeUnknown } from "../errors.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import type { Counters } from "../util/counters.ts";
@@ -80,7 +81,7 @@ export class Exchange {
   refusal: ApiError | null = null;
   /** What new orders, splits and merges are refused with while the tables are too far behind; cancels go on. */
   pause: ApiError | null = null;
-  private readonly loop: GatewayLoop;
+  readonly clock: Clock;
   private readonly projection: EventProjection;
 
   constructor(options: ExchangeOptions) {
@@ -93,7 +94,7 @@ export class Exchange {
     this.counters = counters;
     this.times = times;
     this.timeline = timeline;
-    this.loop = loop;
+    this.clock = loop;
     store.raiseLastId(options.lastOrderId);
     const { ended } = this;
 
@@ -113,7 +114,7 @@ export class Exchange {
 
     // Events: applied to memory, published to users and markets.
     this.updates = new UserUpdates(events, links.length, timeline, loop);
-    this.reads = new OrderedReadQueue(events, (userId, callback) => this.users.afterMessages(userId, callback));
+    this.reads = new OrderedReadQueue(events, (userId, callback) => this.users.afterMessages(userId, callback), loop);
     const { updates, reads } = this;
     for (const [userId, sequence] of options.userSequences) updates.setSequence(userId, sequence);
     const state = { store, holds, ledger, registry, clientOrderIds, ended, expiry };
@@ -160,7 +161,7 @@ export class Exchange {
   }
 
   /** The time for what goes on record now, ms. */
-  readonly time = (): number => this.timeline.stamp(this.loop.now());
+  readonly time = (): number => this.timeline.stamp(this.clock.now());
 
   /** Writes a cancel of the order in `slot`. The caller has checked for room. */
   cancelOrder(slot: number, reason: number, correlationId: number, now: number): void {
@@ -174,7 +175,7 @@ export class Exchange {
     const { expiry, registry, reads, clientOrderIds, store, pending } = this;
     expiry.sweep();
     if (now >= expiry.nextAt) expiry.expireDue(now);
-    if (registry.implied.dirty.length > 0) registry.implied.publish(() => this.loop.elapsed());
+    if (registry.implied.dirty.length > 0) registry.implied.publish(() => this.clock.elapsed());
     reads.expire(now);
     clientOrderIds.expire(now, (orderId) => store.find(orderId) !== 0);
     for (const answer of pending.abandonOverdue(now)) answer.error(outcomeUnknown("the exchange is slow"));

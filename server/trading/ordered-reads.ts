@@ -6,6 +6,7 @@
  * the gateway may not have applied. A read waits for both, at most READ_WAIT_MS.
  */
 
+import type { Clock } from "../../engine/util/clock.ts";
 import type { CommittedEvents } from "./committed-events.ts";
 import { READ_WAIT_MS } from "./limits.ts";
 import type { OrderedReads } from "./types.ts";
@@ -23,20 +24,23 @@ export class OrderedReadQueue implements OrderedReads {
   private readonly events: CommittedEvents;
   /** Calls back once the user's messages so far were sent. */
   private readonly afterMessages: (userId: number, callback: () => void) => void;
+  private readonly clock: Clock;
   /** Oldest first. */
   readonly unapplied: Read[] = [];
   /** Reads behind held messages, oldest first. */
   private readonly held = new Set<Read>();
   private isOver = false;
 
-  constructor(events: CommittedEvents, afterMessages: (userId: number, callback: () => void) => void) {
+  constructor(events: CommittedEvents, afterMessages: (userId: number, callback: () => void) => void, clock: Clock) {
     this.events = events;
+    this.clock = clock;
     this.afterMessages = afterMessages;
   }
 
   /** Calls `deliver` once the user was sent everything that the database held at the time of this call. */
-  afterCommitted(userId: number, now: number, deliver: () => void): void {
+  afterCommitted(userId: number, deliver: () => void): void {
     if (this.isOver) return deliver();
+    const now = this.clock.now();
     const marks = this.events.published();
     if (this.unapplied.length === 0 && this.events.haveApplied(marks)) this.afterMessagesSent(userId, now, deliver);
     else this.unapplied.push({ userId, marks, deadline: now + READ_WAIT_MS, deliver });
@@ -44,7 +48,7 @@ export class OrderedReadQueue implements OrderedReads {
 
   /** Resolves once the user was sent everything that the database holds now. */
   committed(userId: number): Promise<void> {
-    return new Promise((resolve) => this.afterCommitted(userId, Date.now(), resolve));
+    return new Promise((resolve) => this.afterCommitted(userId, resolve));
   }
 
   /** Calls `deliver` once the user was sent everything that memory holds. */

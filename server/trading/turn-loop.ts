@@ -3,6 +3,7 @@
  * sleeps when nothing is. Owns the turn's state alone; what a turn does belongs to the parts that it calls.
  */
 import type { Waker } from "../../engine/ring/waker.ts";
+import type { Clock } from "../../engine/util/clock.ts";
 import type { BulkCancels } from "./bulk-cancels.ts";
 import type { CommandWriter } from "./command-writer.ts";
 import type { CommittedEvents } from "./committed-events.ts";
@@ -19,10 +20,10 @@ const SPIN_TURNS = 20;
 const SLEEP_MS = 1_000;
 
 /** Node's own event loop, woken through `waker`. */
-export function nodeLoop(waker: Waker): GatewayLoop {
+export function nodeLoop(waker: Waker, { now, elapsed }: Clock): GatewayLoop {
   return {
-    now: Date.now,
-    elapsed: () => performance.now(),
+    now,
+    elapsed,
     soon: setImmediate,
     sleep: (hasEvents, callback) => void waker.sleepAsync(hasEvents, SLEEP_MS).then(callback),
   };

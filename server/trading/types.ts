@@ -3,6 +3,7 @@
 import type { LedgerTotals } from "../../engine/ledger.ts";
 import type { RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
+import type { Clock } from "../../engine/util/clock.ts";
 import type { ApiError } from "../errors.ts";
 import type { Level } from "../markets/depth.ts";
 import type { Market, Outcome } from "../markets/types.ts";
@@ -57,14 +58,10 @@ export interface OrderFilter {
 }
 
 /**
- * The gateway's event loop as the exchange uses it: the clocks, callbacks in a later turn, and sleep until events arrive.
+ * The gateway's event loop as the exchange uses it: the clock, callbacks in a later turn, and sleep until events arrive.
  * Passed in, so that a simulation controls all of it.
  */
-export interface GatewayLoop {
-  /** Milliseconds since the epoch. */
-  now(): number;
-  /** Milliseconds of a monotonic clock. */
-  elapsed(): number;
+export interface GatewayLoop extends Clock {
   /** Calls back in a later turn. */
   soon(callback: () => void): void;
   /** Calls back when `hasEvents` holds (at once if it does already) or the timeout expires. One call at a time. */
@@ -126,8 +123,8 @@ export interface Answer {
 export interface OrderedReads {
   /** Calls `give` once the messages about what memory holds now are on their way. @param now ms */
   afterMessagesSent(userId: number, now: number, give: () => void): void;
-  /** Calls `give` once the messages about what the database holds now are on their way. @param now ms */
-  afterCommitted(userId: number, now: number, give: () => void): void;
+  /** Calls `give` once the messages about what the database holds now are on their way. */
+  afterCommitted(userId: number, give: () => void): void;
   /** Resolves as `afterCommitted` calls back. */
   committed(userId: number): Promise<void>;
 }

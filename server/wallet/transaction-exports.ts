@@ -1,5 +1,6 @@
 /** Exports transactions as CSV (RFC 4180), in slices, so that an export of any length needs little memory. */
 
+import { systemClock } from "../../engine/util/clock.ts";
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import type { History } from "../queries/history.ts";
 import { CSV_HEADER, type TransactionsOptions } from "../queries/transaction-reader.ts";
@@ -26,10 +27,10 @@ export class TransactionExports {
   async *read(options: Omit<TransactionsOptions, "before" | "limit">): AsyncGenerator<string, void> {
     this.begin(options.userId);
     try {
-      const deadline = performance.now() + MAX_EXPORT_MS;
+      const deadline = systemClock.elapsed() + MAX_EXPORT_MS;
       let head = CSV_HEADER;
       for (let before: number | null = Number.MAX_SAFE_INTEGER; before !== null; ) {
-        if (performance.now() > deadline) throw overloaded("the export took too long: request a shorter period");
+        if (systemClock.elapsed() > deadline) throw overloaded("the export took too long: request a shorter period");
         const slice = await this.history.transactionLines({ ...options, before, limit: EXPORT_SLICE_ROWS });
         // The filters may have excluded every row of a slice.
         if (head !== "" || slice.text !== "") yield head + slice.text;

@@ -8,6 +8,7 @@
 import type { TemplatedApp } from "uWebSockets.js";
 import type { Ledger } from "../../engine/ledger.ts";
 import { assert } from "../../engine/util/assert.ts";
+import type { Clock } from "../../engine/util/clock.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { encodeJson } from "../http/message-pack.ts";
 import { bookJson } from "../markets/book-json.ts";
@@ -60,23 +61,24 @@ export class Channels {
   };
   private readonly traffic: Traffic;
   private readonly timeline: Timeline;
+  private readonly clock: Clock;
   /** Topics over all connections. */
   subscriptions = 0;
   private readonly tickerSequences: Sequences;
   private readonly marketSequences: Sequences;
 
-  /** @param startedAt ms: the first number of tickers and markets, so that numbers never fall over a restart */
+  /** @param times `startedAt`, ms, is the first number of tickers and markets, so that numbers never fall over a restart */
   constructor(
     app: TemplatedApp,
     registry: MarketRegistry,
     ledger: Ledger,
     traffic: Traffic,
-    timeline: Timeline,
-    startedAt: number,
+    { timeline, clock, startedAt }: { timeline: Timeline; clock: Clock; startedAt: number },
   ) {
     this.app = app;
     this.traffic = traffic;
     this.timeline = timeline;
+    this.clock = clock;
     this.registry = registry;
     this.ledger = ledger;
     registry.implied.listen((market, outcome, sequence, change) => {
@@ -97,7 +99,7 @@ export class Channels {
     const own = connection.topics ?? new Set();
     const added = topics.filter((topic) => !own.has(topic));
     if (own.size + added.length > MAX_WS_SUBSCRIPTIONS) throw tooMany();
-    connection.consumeSnapshots(topics.length, Date.now());
+    connection.consumeSnapshots(topics.length, this.clock.now());
     // From here it must succeed.
     connection.topics = own;
     for (const topic of added) {
@@ -122,7 +124,7 @@ export class Channels {
     const { subject } = topic;
     if (subject.kind === "implied") this.registry.implied.sequence(subject.market, subject.outcome);
     socket.subscribe(connection.packed ? topic.packedName : topic.textName);
-    return this.snapshot(topic, this.timeline.stamp(Date.now()));
+    return this.snapshot(topic, this.timeline.stamp(this.clock.now()));
   }
 
   /** Ends the named subscriptions that exist; returns their list as JSON text. @throws ApiError */
@@ -273,7 +275,7 @@ export class Channels {
     const all = this.topics.markets.get(ALL_MARKETS);
     const [sequence, sequenceOfAll] = [this.marketSequences.next(market.id), this.marketSequences.next(ALL_MARKETS)];
     if (own === undefined && all === undefined) return;
-    const now = this.timeline.stamp(Date.now());
+    const now = this.timeline.stamp(this.clock.now());
     const data = JSON.stringify(marketView(market, this.registry, this.ledger, now));
     this.publish(own, "market.updated", sequence, now, data);
     this.publish(all, "market.updated", sequenceOfAll, now, data);

@@ -90,12 +90,12 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
   private isFlushScheduled = false;
 
   constructor(options: SocketOptions) {
-    const { app, exchange, history, counters, startedAt } = options;
+    const { app, exchange, history, counters, clock, startedAt } = options;
     const { registry, ledger, timeline } = exchange;
     this.options = options;
     this.exchange = exchange;
     this.upgrade = new Upgrade(options, () => this.connections.size);
-    this.channels = new Channels(app, registry, ledger, counters.webSocket, timeline, startedAt);
+    this.channels = new Channels(app, registry, ledger, counters.webSocket, { timeline, clock, startedAt });
     this.replays = {
       exchange,
       history,
@@ -139,7 +139,7 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
 
   /** Announces the shutdown on every connection and closes it. */
   shutDown(): void {
-    const message = frame("system.shutdown", 0, this.exchange.timeline.stamp(Date.now()), "null");
+    const message = frame("system.shutdown", 0, this.exchange.timeline.stamp(this.options.clock.now()), "null");
     for (const connection of [...this.connections]) {
       connection.push(message);
       connection.end(CLOSE_GOING_AWAY, "shutting down");
@@ -178,7 +178,7 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
   }
 
   authenticate(connection: SocketConnection, token: string): Principal | Promise<Principal> {
-    return this.upgrade.authenticate(token, connection.address, Date.now());
+    return this.upgrade.authenticate(token, connection.address, this.options.clock.now());
   }
 
   setPrincipal(connection: SocketConnection, principal: Principal): void {
@@ -234,7 +234,7 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
     connection.orderSequence = this.exchange.updates.sequenceOf(principal.userId);
     connection.updatedAt = this.exchange.updates.publishedUntil();
     // The token may have been revoked during the upgrade.
-    this.endCredential(principal.credential, Date.now());
+    this.endCredential(principal.credential, this.options.clock.now());
   }
 
   private receive(connection: SocketConnection, message: ArrayBuffer, isBinary: boolean): void {
@@ -255,9 +255,9 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
    * would read on.
    */
   private endIfFlooding(connection: SocketConnection, bytes: number): boolean {
-    const { guard } = this.options;
+    const { guard, clock } = this.options;
     const isUser = connection.principal !== null;
-    const isLong = guard.isLong(Date.now(), isUser ? MAX_TURN_OF_USER_MS : MAX_TURN_MS);
+    const isLong = guard.isLong(clock.now(), isUser ? MAX_TURN_OF_USER_MS : MAX_TURN_MS);
     const maxMessages = isUser ? MAX_MESSAGES_OF_USER_PER_LONG_TURN : MAX_MESSAGES_PER_LONG_TURN;
     if (connection.countMessage(guard.turn, bytes) <= maxMessages || !isLong) return false;
     connection.socket?.close();

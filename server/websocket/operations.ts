@@ -3,6 +3,7 @@
  * and responds. It sends nothing that no operation asked for.
  */
 import { assert } from "../../engine/util/assert.ts";
+import type { Clock } from "../../engine/util/clock.ts";
 import type { Principal, TokenAuthenticator } from "../accounts/types.ts";
 import { ApiError, asApiError, badRequest, ErrorKind } from "../errors.ts";
 import { parseJson } from "../http/body.ts";
@@ -34,6 +35,7 @@ export interface OperationOptions {
   readonly counters: Counters;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
+  readonly clock: Clock;
   /** `refusal` is the error of every route, null while the exchange is open. */
   readonly lifecycle: { readonly refusal: ApiError | null };
 }
@@ -187,8 +189,8 @@ export class Operations {
     parsed: unknown,
     reply: OperationReply,
   ): void {
-    const { limiter, entry, reads, lifecycle, authenticator } = this.options;
-    const now = Date.now();
+    const { limiter, entry, reads, lifecycle, authenticator, clock } = this.options;
+    const now = clock.now();
     reply.rate = null;
     const { refusal } = lifecycle;
     if (refusal !== null) throw refusal;
@@ -228,7 +230,7 @@ export class Operations {
   private runOnConnection(connection: SocketConnection, op: string, parsed: unknown, reply: OperationReply): void {
     if (op === "ping") {
       checkPing(parsed);
-      reply.data(`{"now":${Date.now()}}`);
+      reply.data(`{"now":${this.options.clock.now()}}`);
     } else if (op === "cancel_on_disconnect") {
       this.setCancelOnDisconnect(connection, checkCancelOnDisconnect(parsed).enabled, reply);
     } else if (op === "auth") this.presentToken(connection, checkAuth(parsed).token, reply);
@@ -250,7 +252,7 @@ export class Operations {
     const accept = (principal: Principal): void => {
       const { principal: before, socket } = connection;
       if (socket === null) return;
-      this.options.authenticator.checkLive(principal, Date.now());
+      this.options.authenticator.checkLive(principal, this.options.clock.now());
       if (before !== null && before.userId !== principal.userId) {
         throw new ApiError(ErrorKind.forbidden, "the token is another user's: open another connection");
       }
@@ -266,7 +268,7 @@ export class Operations {
     const { limiter, logger } = this.options;
     const { principal, address } = connection;
     reply.rate = null;
-    reply.rate = countRequest(limiter, this.eventsRoute, principal, address.client, Date.now(), "");
+    reply.rate = countRequest(limiter, this.eventsRoute, principal, address.client, this.options.clock.now(), "");
     if (principal === null) throw unauthenticated("resume");
     authorize(this.eventsRoute.route, principal);
     Replay.start(this.hub.replays, connection, principal.userId, sequence, {

@@ -3,6 +3,7 @@
  * address. It reads the request synchronously, and never touches the response once the client is gone.
  */
 import type { HttpRequest, HttpResponse, us_socket_context_t } from "uWebSockets.js";
+import type { Clock } from "../../engine/util/clock.ts";
 import type { Authenticator } from "../accounts/authenticator.ts";
 import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";
@@ -33,6 +34,7 @@ export interface UpgradeOptions extends AddressOptions {
   readonly counters: Counters;
   readonly securityHeaders: SecurityHeaders;
   readonly guard: EventLoopGuard;
+  readonly clock: Clock;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   readonly maxSocketsPerAddress: number;
@@ -84,7 +86,7 @@ export class Upgrade {
       reply.fail(error);
     };
     try {
-      const found = token === null ? null : this.authenticate(token, address, Date.now());
+      const found = token === null ? null : this.authenticate(token, address, options.clock.now());
       if (!(found instanceof Promise)) accept(found);
       else found.then(accept).catch(fail);
     } catch (error) {

@@ -6,6 +6,7 @@
 import type { us_listen_socket } from "uWebSockets.js";
 import Type from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { systemClock } from "../../engine/util/clock.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
 import { Authenticator } from "../../server/accounts/authenticator.ts";
 import { SigningKeys } from "../../server/accounts/signing-keys.ts";
@@ -87,6 +88,7 @@ beforeAll(async () => {
     limiter: new RateLimiter(limits),
     securityHeaders: new SecurityHeaders(() => PUBLIC_URL),
     isKnown: () => false,
+    clock: systemClock,
     guard: new EventLoopGuard(),
     throttle: new ResponseThrottle(1_000, 1_000),
     addressOf: createAddressReader([]),

@@ -2,13 +2,14 @@
 import { expect } from "vitest";
 import { MarketStatus } from "../../engine/constants.ts";
 import { UNDECIDED } from "../../engine/projection/load/markets.ts";
+import { systemClock } from "../../engine/util/clock.ts";
 import { MarketRegistry } from "../../server/markets/registry.ts";
 
 export const FIRST_SEQUENCE = 7;
 
 /** A registry of open markets with these numbers of outcomes: markets and outcomes count from 1. */
 export function registryOf(...counts: readonly number[]): MarketRegistry {
-  const registry = new MarketRegistry(FIRST_SEQUENCE, 1);
+  const registry = new MarketRegistry(FIRST_SEQUENCE, 1, systemClock);
   let outcomeId = 0;
   for (const [i, count] of counts.entries()) {
     const id = i + 1;

@@ -11,6 +11,7 @@ import { unpackRequest } from "../../engine/projection/logged-request.ts";
 import * as R from "../../engine/ring/records.ts";
 import { createRing, RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
 import { Waker } from "../../engine/ring/waker.ts";
+import { systemClock } from "../../engine/util/clock.ts";
 import { createMicroClock, readClockEpoch } from "../../engine/util/micro-clock.ts";
 import { AccountWriter, PortMailbox } from "../../server/accounts/account-writer.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
@@ -37,7 +38,7 @@ const NOW = 1_800_000_000_000;
 function rig() {
   const commands = createRing(RECORDS);
   const engine = new RingConsumer(commands, false);
-  const registry = new MarketRegistry(1, 0);
+  const registry = new MarketRegistry(1, 0, systemClock);
   const link = {
     commands: new RingProducer(commands),
     events: new RingConsumer(createRing(RECORDS), true),
@@ -46,7 +47,7 @@ function rig() {
   const exchange = new Exchange({
     projected: { isDue: false, resolveDue() {} },
     links: [link],
-    loop: nodeLoop(new Waker()),
+    loop: nodeLoop(new Waker(), systemClock),
     store: new OrderStore(),
     ledger: new Ledger(),
     registry,

@@ -234,7 +234,7 @@ export class Life {
     strikes(this.tables);
     const end = recoverTables(this.tables.db, journal, shape);
     emptyWal(this.connection.db);
-    const { state, ledger, registry } = loadExchange(db);
+    const { state, ledger, registry } = loadExchange(db, this.loop);
     const accounts = new Accounts(() => {});
     accounts.load(loadAccounts(db, clock.now, MAX_ENDED_SESSIONS, { since: clock.now, most: 0 }));
     const store = new OrderStore(shape.capacity);

@@ -18,6 +18,7 @@ import { recoverTables } from "../../engine/projection/recover.ts";
 import { OrderTexts } from "../../engine/ring/order-texts.ts";
 import { createRing, RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
 import { Waker } from "../../engine/ring/waker.ts";
+import { systemClock } from "../../engine/util/clock.ts";
 import { openDatabase } from "../../engine/util/wal-database.ts";
 import { AccountWriter, type Mailbox } from "../../server/accounts/account-writer.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
@@ -77,7 +78,7 @@ export class WriteRig {
     migrate(db);
     const journal = openJournal(join(folder, "journal.db"), "off");
     const end = recoverTables(db, journal, { largestId: LARGEST_ID });
-    const { ledger, registry, state } = loadExchange(db);
+    const { ledger, registry, state } = loadExchange(db, systemClock);
     this.accounts.load(loadAccounts(db, 0, 0, { since: 0, most: 0 }));
     this.exchange = openExchange(ledger, registry, state.lastOrderId);
     const lookups = this.openLookups();
@@ -154,7 +155,7 @@ function openExchange(ledger: Exchange["ledger"], registry: Exchange["registry"]
   };
   return new Exchange({
     projected: { isDue: false, resolveDue() {} },
-    ...{ links: [link], loop: nodeLoop(new Waker()), ledger, registry, lastOrderId },
+    ...{ links: [link], loop: nodeLoop(new Waker(), systemClock), ledger, registry, lastOrderId },
     store: new OrderStore(LIVE_ORDERS),
     clientOrderIds: new ClientOrderIds(RIG_NOW),
     userSequences: [],

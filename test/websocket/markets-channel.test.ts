@@ -6,6 +6,7 @@ import type * as Uws from "uWebSockets.js";
 import { expect, test } from "vitest";
 import { Ledger } from "../../engine/ledger.ts";
 import { type MarketRow, type OutcomeRow, UNDECIDED } from "../../engine/projection/load/markets.ts";
+import { systemClock } from "../../engine/util/clock.ts";
 import { NO_ADDRESS } from "../../server/http/client-address.ts";
 import { loadUws } from "../../server/http/uws.ts";
 import { MarketRegistry } from "../../server/markets/registry.ts";
@@ -38,7 +39,11 @@ async function serve(
   const uws = await loadUws();
   const app = uws.App();
   const traffic = new Traffic();
-  const channels = new Channels(app, registry, new Ledger(), traffic, new Timeline(0), 1_000);
+  const channels = new Channels(app, registry, new Ledger(), traffic, {
+    timeline: new Timeline(0),
+    clock: systemClock,
+    startedAt: 1_000,
+  });
   const connections: SocketConnection[] = [];
   app.ws<SocketData>("/*", {
     upgrade: (res, req, context) => {
@@ -74,7 +79,7 @@ async function updatesOf(socket: Socket, count: number): Promise<unknown[]> {
 }
 
 test("a market's state goes to its subscribers and to those of all markets, each in a sequence of its own", async () => {
-  const registry = new MarketRegistry(1, 0);
+  const registry = new MarketRegistry(1, 0, systemClock);
   const markets = [1, 2].map((id) => addMarket(registry, id));
   // Both markets by id, all markets in MessagePack, the second market.
   const subscriptions = [{ market_ids: [1, 2] }, {}, { market_id: 2 }];
