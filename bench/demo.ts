@@ -1,14 +1,15 @@
 /**
- * `npm run demo`: the real exchange with sample markets and a dozen trading bots, so that the page is alive. Keeps its
- * own database for the next run, prints the address and the sign-in, and ends with Ctrl-C. Exit codes: 0 after Ctrl-C,
+ * `npm run demo`: the real exchange with sample markets, 90 days of history and a dozen trading bots, so that the page is
+ * alive. Keeps its own database for the next run, prints the address and the sign-in, and ends with Ctrl-C. Exit codes: 0 after Ctrl-C,
  * 1 if the exchange doesn't start or ends by itself, 2 for wrong arguments.
  */
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 import { restrictToOwner } from "../server/util/data-folder.ts";
 import { BOTS, Crowd } from "./demo/crowd.ts";
-import { DemoExchange } from "./demo/exchange.ts";
-import { nameOf, OPERATOR, openFolder, PERSON } from "./demo/folder.ts";
+import { DemoExchange, expectFreePort } from "./demo/exchange.ts";
+import { nameOf, notePast, OPERATOR, openFolder, PERSON } from "./demo/folder.ts";
+import { makePast } from "./demo/past-process.ts";
 import { randomFrom } from "./support/random.ts";
 import { orUsage, wholeNumber } from "./support/usage.ts";
 
@@ -27,13 +28,26 @@ function fail(error: unknown): never {
 }
 
 const { fresh, seed } = orUsage(USAGE, readArguments);
+let isAsked = false;
 const asked = new Promise<void>((resolve) => {
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => resolve());
+}).then(() => {
+  isAsked = true;
 });
 
 async function run(): Promise<void> {
   restrictToOwner();
-  const folder = openFolder(process.env["DATA_DIR"] || "data/demo", fresh, BOTS);
+  await expectFreePort();
+  const end = Date.now();
+  const folder = openFolder(process.env["DATA_DIR"] || "data/demo", fresh, BOTS, end);
+  if (folder.isEmpty) {
+    notePast(folder, true);
+    await makePast(folder, { seed, end, stop: asked }).catch((error) => {
+      if (!isAsked) throw error;
+    });
+    if (isAsked) return;
+    notePast(folder, false);
+  }
   const exchange = await DemoExchange.start(folder.path, folder.seedFile);
   const crowd = new Crowd({
     root: exchange.url,
@@ -42,7 +56,6 @@ async function run(): Promise<void> {
     random: randomFrom(seed),
     warn: (line) => process.stderr.write(`demo: ${line}\n`),
   });
-  let isAsked = false;
   const lost = exchange.ended.then((how) => {
     if (!isAsked) throw new Error(how);
   });
@@ -58,7 +71,6 @@ async function run(): Promise<void> {
     await new Promise<never>(() => {});
   };
   await Promise.race([asked, lost, trading()]);
-  isAsked = true;
   await crowd.stop();
   if (!(await exchange.stop())) throw new Error(await exchange.ended);
 }

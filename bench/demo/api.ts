@@ -3,21 +3,14 @@
  * returns the error code instead of throwing, because the demo continues whatever an operator does to its users.
  */
 import { setTimeout as delay } from "node:timers/promises";
-
-export interface Reply<T> {
-  /** 0, or one of the table of errors. */
-  readonly code: number;
-  readonly msg: string;
-  /** Null unless code is 0. */
-  readonly data: T | null;
-}
+import type { Caller, Reply } from "./types.ts";
 
 /** "Rate limit" and "overloaded": nothing was executed, so the request can be retried. */
 const WAIT_CODES = [42900, 50300];
 const MAX_TRIES = 5;
 const BROKEN: Reply<never> = { code: -1, msg: "the connection broke", data: null };
 
-export class Api {
+export class Api implements Caller {
   readonly name: string;
   private readonly base: string;
   private readonly headers: Readonly<Record<string, string>>;
@@ -55,7 +48,6 @@ export class Api {
     return reply;
   }
 
-  /** All items of a paginated list; the items so far if a page fails. */
   async all<T>(path: string): Promise<T[]> {
     const items: T[] = [];
     for (let cursor: string | null = ""; cursor !== null; ) {

@@ -66,7 +66,7 @@ export const MARKETS: readonly DemoMarket[] = [
     category: "economics",
     event: "central-bank",
     closesInDays: 24,
-    outcomes: { Cut: 55, Hold: 41, Raise: 4 },
+    outcomes: { Cut: 90, Hold: 8, Raise: 2 },
     weight: 4,
   },
   {

@@ -1,33 +1,29 @@
 /**
- * All the demo's bots in all open markets, including those that an operator opens later: sets them up, trades an
- * initial history quickly, then trades at a human pace until stopped. One random source decides, so that a seed repeats
- * the choices, though not the timing.
+ * All the demo's bots in all open markets, including those that an operator opens later: sets them up, and trades at a
+ * human pace until stopped. One random source decides, so that a seed repeats the choices, though not the timing.
  */
 import { setMaxListeners } from "node:events";
 import { assert } from "../../engine/util/assert.ts";
 import { itemAt } from "../support/item-at.ts";
-import { Api, pause, type Reply } from "./api.ts";
+import { Api, pause } from "./api.ts";
 import { MARKETS } from "./catalog.ts";
 import { FairValues } from "./fair-values.ts";
 import { emailOf } from "./folder.ts";
 import { Maker, type MakerStyle } from "./maker.ts";
 import { Taker } from "./taker.ts";
-import type { TradedMarket } from "./types.ts";
+import type { Caller, Reply, TradedMarket } from "./types.ts";
 
-const MAKERS: readonly (readonly [name: string, style: MakerStyle])[] = [
-  ["maker-1", "both"],
-  ["maker-2", "both"],
-  ["maker-3", "bids"],
-  ["maker-4", "asks"],
+export const MAKERS: readonly (readonly [name: string, style: MakerStyle, phase: number])[] = [
+  ["maker-1", "both", 0],
+  ["maker-2", "both", 0.5],
+  ["maker-3", "bids", 0.3],
+  ["maker-4", "asks", 0.7],
 ];
-const TAKERS = ["taker-1", "taker-2", "taker-3", "taker-4", "taker-5", "taker-6", "taker-7", "taker-8"];
+export const TAKERS = ["taker-1", "taker-2", "taker-3", "taker-4", "taker-5", "taker-6", "taker-7", "taker-8"];
 export const BOTS: readonly string[] = [...MAKERS.map(([name]) => name), ...TAKERS];
 
 /** The bots' terms beyond those of people: micro-USDC per day, and a factor for rate limits. */
 const BOT_TERMS = { daily_limit: 1_000_000_000_000_000, rate_limit_factor: 1_000 };
-/** Rounds of the initial history. Each trades every market once and counts as this many seconds. */
-const HISTORY_ROUNDS = 30;
-const HISTORY_STEP_S = 12;
 const VALUE_TICK_MS = 1_000;
 /** How often a maker requotes each market, and a taker's mean waiting time. */
 const MAKER_ROUND_MS = 6_000;
@@ -38,6 +34,11 @@ const MAX_BPS = 10_000;
 
 /** Expected refusals: no balance, no shares, a market that isn't open. */
 const USUAL = [0, 42201, 42202, 42203];
+
+/** A market whose values the crowd moves. */
+interface LiveMarket extends TradedMarket {
+  readonly fair: FairValues;
+}
 
 interface ListedMarket {
   readonly id: number;
@@ -60,9 +61,9 @@ export class Crowd {
   private readonly stopping = new AbortController();
   private readonly makers: readonly Maker[];
   private readonly takers: readonly Taker[];
-  private readonly reader: Api;
-  private readonly known = new Map<number, TradedMarket>();
-  private markets: readonly TradedMarket[] = [];
+  private readonly reader: Caller;
+  private readonly known = new Map<number, LiveMarket>();
+  private markets: readonly LiveMarket[] = [];
   private readonly warned = new Set<string>();
   private running: Promise<unknown> = Promise.resolve();
 
@@ -76,20 +77,21 @@ export class Crowd {
       assert(token !== undefined, "every bot has a token");
       return new Api(name, options.root, token, this.stopping.signal);
     };
-    this.makers = MAKERS.map(([name, style]) => new Maker(api(name), style, random));
-    this.takers = TAKERS.map((name) => new Taker(api(name), random));
+    this.makers = MAKERS.map(([name, style, phase]) => new Maker(api(name), style, phase, random));
+    this.takers = TAKERS.map((name) => new Taker(api(name), random, Date.now));
     this.reader = itemAt(this.takers, 0).api;
   }
 
   /**
-   * Trades the initial history if the exchange has no trade yet. @throws Error if the exchange refuses what bots need
+   * Brings the makers' quotes to where the market is. @throws Error if the exchange refuses what bots need
    */
   async prepare(): Promise<void> {
     await this.setTerms();
-    const listed = await this.readMarkets();
+    await this.readMarkets();
     for (const market of this.markets) await Promise.all(this.makers.map((maker) => maker.refill(market)));
-    if (listed.every(({ volume }) => volume === 0)) await this.tradeHistory();
-    else await this.quoteAll();
+    // Quotes that cross another maker's old ones are refused; the second pass has no such conflicts.
+    await this.quoteAll();
+    await this.quoteAll();
   }
 
   /** Trades until `stop`. */
@@ -125,31 +127,13 @@ export class Crowd {
     }
   }
 
-  private async readMarkets(): Promise<ListedMarket[]> {
+  private async readMarkets(): Promise<void> {
     const listed = await this.reader.all<ListedMarket>("/markets");
     this.markets = listed.map((market) => {
       const trading = this.known.get(market.id) ?? tradingOf(market, this.options.random);
       this.known.set(market.id, trading);
       return trading;
     });
-    return listed;
-  }
-
-  private async tradeHistory(): Promise<void> {
-    const { random } = this.options;
-    await this.quoteAll();
-    for (let round = 0; round < HISTORY_ROUNDS && !this.isStopping; round++) {
-      await Promise.all(
-        this.markets.map(async (market) => {
-          market.fair.advance(HISTORY_STEP_S);
-          await this.quote(pick(this.makers, random), market);
-          await this.trade(pick(this.takers, random), market, false);
-        }),
-      );
-    }
-    // Quotes that crossed another maker's recent ones were refused; the second pass has no such conflicts.
-    await this.quoteAll();
-    await this.quoteAll();
   }
 
   private async quoteAll(): Promise<void> {
@@ -206,7 +190,7 @@ export class Crowd {
     this.look(taker.api, "POST /orders", await taker.trade(market, mayRest));
   }
 
-  private look({ name }: Api, what: string, { code, msg }: Reply<unknown>): void {
+  private look({ name }: Caller, what: string, { code, msg }: Reply<unknown>): void {
     const kind = `${what} ${code}`;
     if (USUAL.includes(code) || this.isStopping || this.warned.has(kind)) return;
     this.warned.add(kind);
@@ -224,7 +208,7 @@ export class Crowd {
 }
 
 /** Fair values start at the last prices, so that a restart doesn't break the charts, or at the catalog's chances. */
-function tradingOf({ id, slug, outcomes }: ListedMarket, random: () => number): TradedMarket {
+function tradingOf({ id, slug, outcomes }: ListedMarket, random: () => number): LiveMarket {
   const known = MARKETS.find((market) => market.slug === slug);
   const equal = MAX_BPS / outcomes.length;
   const chances = outcomes.map(({ name }) => known?.outcomes[name] ?? equal);
@@ -237,10 +221,6 @@ function tradingOf({ id, slug, outcomes }: ListedMarket, random: () => number): 
 function required<T>({ code, msg, data }: Reply<T>, what: string): T {
   if (code !== 0 || data === null) throw new Error(`${what}: ${code} ${msg}`);
   return data;
-}
-
-function pick<T>(items: readonly T[], random: () => number): T {
-  return itemAt(items, Math.floor(random() * items.length));
 }
 
 function pickWeighted(markets: readonly TradedMarket[], random: () => number): TradedMarket | null {

@@ -3,11 +3,15 @@
  * process makes it stop when this process ends, however that happens. Ctrl-C in the terminal doesn't reach it.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { urlOf } from "../../server/config.ts";
 import { ROOT } from "../support/root.ts";
 
+const DEFAULT_HOST = "127.0.0.1";
+const DEFAULT_PORT = 8080;
 const START_DEADLINE_MS = 120_000;
 const STOP_DEADLINE_MS = 15_000;
 /** Log lines from this level on are errors. */
@@ -15,6 +19,20 @@ const ERROR_LEVEL = 50;
 /** Bots have individual factors; limits per address apply to one address for all bots and the page. */
 const RATE_LIMITS = JSON.stringify({ address: 2_000, order_address: 100_000 });
 const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
+
+/** Fails before anything is made where another program has the port. @throws Error */
+export async function expectFreePort(): Promise<void> {
+  const [host, port] = [process.env["HOST"] || DEFAULT_HOST, Number(process.env["PORT"] || DEFAULT_PORT)];
+  const server = createServer();
+  try {
+    server.listen({ host, port, exclusive: true });
+    await once(server, "listening");
+  } catch (error) {
+    throw new Error(`HOST, PORT: cannot listen on ${host}:${port} (${(error as NodeJS.ErrnoException).code})`);
+  }
+  server.close();
+  await once(server, "close");
+}
 
 export class DemoExchange {
   /** The URL without a path. */
@@ -49,7 +67,7 @@ export class DemoExchange {
         resolve(`the exchange ended (${signal ?? `exit code ${code}`}) ${why}`.trim());
       });
     });
-    const host = process.env["HOST"] || "127.0.0.1";
+    const host = process.env["HOST"] || DEFAULT_HOST;
     const port = await readyPort(child, ended);
     return new DemoExchange(child, ended, urlOf(false, WILDCARDS[host] ?? host, port));
   }

@@ -12,6 +12,8 @@ import { EVENTS, MARKETS } from "./catalog.ts";
 /** The accounts for a visitor of the page, and for the operator's desk. */
 export const PERSON = "demo@example.com";
 export const OPERATOR = "operator@example.com";
+/** An account whose identity waits for an operator. */
+export const NEWCOMER = "newcomer@example.com";
 
 const SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"];
 const DAY_MS = 86_400_000;
@@ -27,19 +29,24 @@ interface Access {
   readonly password: string;
   readonly operatorPassword: string;
   readonly tokens: Record<string, string>;
+  /** The past is being made: what the folder has before it is whole is good for nothing. */
+  isUnfinished?: boolean;
 }
 
 export interface DemoFolder extends Access {
   readonly path: string;
   readonly seedFile: string;
+  /** It has no exchange yet. */
+  readonly isEmpty: boolean;
 }
 
 /**
  * @param fresh deletes an earlier demo's files
  * @param bots the names of the bot users
+ * @param now ms: markets that don't exist yet close so many days after it
  * @throws Error with a one-line reason if the folder can't be the demo's
  */
-export function openFolder(dataDir: string, fresh: boolean, bots: readonly string[]): DemoFolder {
+export function openFolder(dataDir: string, fresh: boolean, bots: readonly string[], now: number): DemoFolder {
   const path = resolve(dataDir);
   const accessFile = join(path, ACCESS_FILE);
   if (holdsExchange(path) && !existsSync(accessFile)) {
@@ -49,20 +56,28 @@ export function openFolder(dataDir: string, fresh: boolean, bots: readonly strin
   // This process holds the lock until the end of this function; then the exchange takes it.
   const lock = lockDataFolder(path);
   try {
-    if (fresh && existsSync(accessFile)) {
+    if (existsSync(accessFile) && (fresh || readAccess(accessFile).isUnfinished === true)) {
       deleteExchange(path);
       // Last, because it marks the folder as the demo's.
       rmSync(accessFile);
     }
+    const isEmpty = !holdsExchange(path);
     const access = readAccess(accessFile);
     for (const name of [nameOf(PERSON), ...bots]) access.tokens[name] ??= newToken();
     writePrivate(accessFile, access);
     const seedFile = join(path, SEED_FILE);
-    writePrivate(seedFile, seedOf(access, bots, Date.now()));
-    return { ...access, path, seedFile };
+    writePrivate(seedFile, seedOf(access, bots, now));
+    return { ...access, path, seedFile, isEmpty };
   } finally {
     lock.close();
   }
+}
+
+/** Notes whether the folder's past is being made. */
+export function notePast({ path }: DemoFolder, isUnfinished: boolean): void {
+  const accessFile = join(path, ACCESS_FILE);
+  const { isUnfinished: _, ...access } = readAccess(accessFile);
+  writePrivate(accessFile, isUnfinished ? { ...access, isUnfinished } : access);
 }
 
 export const nameOf = (email: string): string => email.slice(0, email.indexOf("@"));
@@ -95,6 +110,7 @@ function seedOf({ password, operatorPassword, tokens }: Access, bots: readonly s
     users: [
       { email: PERSON, password, kyc_tier: 2, deposit: PERSON_DEPOSIT, pats: pats(nameOf(PERSON)) },
       { email: OPERATOR, password: operatorPassword, role: "operator" },
+      { email: NEWCOMER, kyc_tier: 1 },
       ...bots.map((name) => ({
         email: emailOf(name),
         kyc_tier: 2,

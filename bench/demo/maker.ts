@@ -5,8 +5,7 @@
  * of them stay unchanged when the value moves a little.
  */
 import { itemAt } from "../support/item-at.ts";
-import type { Api, Reply } from "./api.ts";
-import type { Position, TradedMarket } from "./types.ts";
+import type { Caller, Position, Reply, TradedMarket } from "./types.ts";
 
 export type MakerStyle = "both" | "bids" | "asks";
 
@@ -20,35 +19,43 @@ interface Quote {
 const BUY = 1;
 const SELL = 2;
 const FULL_PRICE_BPS = 10_000;
-const LEVELS = 5;
 /** BPS between levels; near 0 and 10,000 they are closer. */
 const STEP = 50;
 const EDGE_STEP = 20;
 const EDGE = 1_000;
+/** Of its levels, as many lie on each step from the value on; the others on every fourth, so that they stay when it moves. */
+const NEAR_LEVELS = 6;
+const FAR_LEVELS = 5;
+const FAR_STEPS = 4;
+/** What the exchange takes at a time. */
+const MAX_QUOTES = 100;
 /**
  * The distance from the value to the nearest quote, in steps; how often a maker redraws it, and how often it refills
  * filled quotes.
  */
 const LEAST_DISTANCE = 0.8;
 const DISTANCE_RANGE = 1.4;
-const ANEW_SHARE = 0.08;
+const ANEW_SHARE = 0.03;
 const PUT_BACK_SHARE = 0.25;
 /** The inventory of complete sets per market: below the floor a maker splits, above the ceiling it merges. */
 const SETS = { floor: 1_500, target: 3_000, ceiling: 6_000 };
 const SHARES_LACKING = 42202;
 
 export class Maker {
-  readonly api: Api;
+  readonly api: Caller;
   private readonly style: MakerStyle;
+  /** The part of a step by which its grid differs from other makers'. */
+  private readonly phase: number;
   private readonly random: () => number;
   /** By market, steps. */
   private readonly distances = new Map<number, number>();
   /** The quotes last sent by market, as text. */
   private readonly sent = new Map<number, string>();
 
-  constructor(api: Api, style: MakerStyle, random: () => number) {
+  constructor(api: Caller, style: MakerStyle, phase: number, random: () => number) {
     this.api = api;
     this.style = style;
+    this.phase = phase;
     this.random = random;
   }
 
@@ -61,6 +68,12 @@ export class Maker {
     const reply = await this.api.call("PUT", `/quotes/${market.id}`, { quotes });
     if (reply.code === SHARES_LACKING) await this.refill(market);
     return reply;
+  }
+
+  /** Takes all quotes in the market back, as makers do when news comes. */
+  async pull(market: TradedMarket): Promise<Reply<unknown>> {
+    this.sent.delete(market.id);
+    return this.api.call("PUT", `/quotes/${market.id}`, { quotes: [] });
   }
 
   /** Splits or merges complete sets of the market towards the target. */
@@ -87,15 +100,20 @@ export class Maker {
     const prices = fair.prices();
     const quotes: Quote[] = [];
     const distance = this.distance(id);
+    const sides = this.style === "both" ? 2 : 1;
+    const most = Math.floor(MAX_QUOTES / outcomes.length / sides);
     outcomes.forEach((outcome_id, i) => {
       const value = itemAt(prices, i);
       const step = value < EDGE || value > FULL_PRICE_BPS - EDGE ? EDGE_STEP : STEP;
-      const bid = Math.floor(value / step - distance);
-      const ask = Math.ceil(value / step + distance);
-      for (let level = 0; level < LEVELS; level++) {
-        const [low, high] = [(bid - level) * step, (ask + level) * step];
-        if (this.style !== "asks" && low > 0) quotes.push(quoteAt(outcome_id, BUY, low));
-        if (this.style !== "bids" && high < FULL_PRICE_BPS) quotes.push(quoteAt(outcome_id, SELL, high));
+      const at = value / step - this.phase;
+      const priceOf = (steps: number): number => Math.round((steps + this.phase) * step);
+      for (const steps of this.style === "asks" ? [] : levels(Math.floor(at - distance), -1, most)) {
+        const price = priceOf(steps);
+        if (price > 0) quotes.push(quoteAt(outcome_id, BUY, price));
+      }
+      for (const steps of this.style === "bids" ? [] : levels(Math.ceil(at + distance), 1, most)) {
+        const price = priceOf(steps);
+        if (price < FULL_PRICE_BPS) quotes.push(quoteAt(outcome_id, SELL, price));
       }
     });
     return quotes;
@@ -108,6 +126,15 @@ export class Maker {
     this.distances.set(marketId, distance);
     return distance;
   }
+}
+
+/** The levels of one side, in steps, best first. @param direction -1 for bids */
+function levels(best: number, direction: 1 | -1, most: number): number[] {
+  const near = Array.from({ length: NEAR_LEVELS }, (_, i) => best + direction * i);
+  const lastNear = best + direction * (NEAR_LEVELS - 1);
+  const next = direction * (Math.floor((direction * lastNear) / FAR_STEPS) + 1) * FAR_STEPS;
+  const far = Array.from({ length: FAR_LEVELS }, (_, i) => next + direction * i * FAR_STEPS);
+  return [...near, ...far].slice(0, most);
 }
 
 /** A size from 30 to 199 shares that looks random but depends only on the quote's price, outcome and side. */

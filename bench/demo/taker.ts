@@ -4,8 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { itemAt } from "../support/item-at.ts";
-import type { Api, Reply } from "./api.ts";
-import type { Position, TradedMarket } from "./types.ts";
+import type { Caller, Position, Reply, TradedMarket } from "./types.ts";
 
 const BUY = 1;
 const SELL = 2;
@@ -24,14 +23,16 @@ const PLENTY = 800;
 const LOOK_EVERY = 6;
 
 export class Taker {
-  readonly api: Api;
+  readonly api: Caller;
   private readonly random: () => number;
+  private readonly now: () => number;
   private held = new Map<number, number>();
   private orders = 0;
 
-  constructor(api: Api, random: () => number) {
+  constructor(api: Caller, random: () => number, now: () => number) {
     this.api = api;
     this.random = random;
+    this.now = now;
   }
 
   /** @param mayRest false: the order is always immediate-or-cancel */
@@ -42,7 +43,8 @@ export class Taker {
     const outcome_id = itemAt(outcomes, at);
     const value = itemAt(fair.prices(), at);
     const held = this.held.get(outcome_id) ?? 0;
-    const wanted = 5 + Math.floor(150 * random() ** 2);
+    // Mostly small ones; some go through several levels.
+    const wanted = 5 + Math.floor(160 * random() ** 2 + 900 * random() ** 12);
     const isSale = held > 0 && random() < (held > PLENTY ? 0.9 : 0.45);
     const rests = mayRest && random() < RESTING_SHARE;
     // A resting order improves on the value for its owner; the others cross.
@@ -57,7 +59,7 @@ export class Taker {
       // Makes retries idempotent.
       client_order_id: randomUUID(),
       ...(rests
-        ? { time_in_force: "gtd", expires_at: Date.now() + Math.round(REST_MS.least + REST_MS.range * random()) }
+        ? { time_in_force: "gtd", expires_at: this.now() + Math.round(REST_MS.least + REST_MS.range * random()) }
         : { time_in_force: "ioc" }),
     };
     if (isSale) this.held.set(outcome_id, held - order.quantity);

@@ -1,12 +1,33 @@
 /** The shapes that the demo's bots share. */
-import type { FairValues } from "./fair-values.ts";
+
+export interface Reply<T> {
+  /** 0, or one of the table of errors. */
+  readonly code: number;
+  readonly msg: string;
+  /** Null unless code is 0. */
+  readonly data: T | null;
+}
+
+/** One user's requests: over HTTP, or within the exchange's own process. */
+export interface Caller {
+  readonly name: string;
+  call<T>(method: string, path: string, body?: object): Promise<Reply<T>>;
+  /** All items of a paginated list; the items so far if a page fails. */
+  all<T>(path: string): Promise<T[]>;
+}
+
+/** What the outcomes of a market are worth, as the bots believe. */
+export interface FairPrices {
+  /** Basis points of each outcome, not rounded; they add up to 10,000. */
+  prices(): readonly number[];
+}
 
 /** A market that the bots trade. */
 export interface TradedMarket {
   readonly id: number;
   /** Outcome ids. */
   readonly outcomes: readonly number[];
-  readonly fair: FairValues;
+  readonly fair: FairPrices;
   /** How often takers pick the market, relative to the others. */
   readonly weight: number;
 }

@@ -8,6 +8,7 @@
  */
 
 import type Database from "better-sqlite3";
+import { HandLoop } from "../../bench/demo/past/hand-loop.ts";
 import { MarketStatus } from "../../engine/constants.ts";
 import { EngineStage } from "../../engine/engine-stage.ts";
 import type { LogEnd } from "../../engine/log/append.ts";
@@ -44,7 +45,7 @@ import { Exchange } from "../../server/trading/exchange.ts";
 import { OrderEntry } from "../../server/trading/order-entry.ts";
 import { OrderStore } from "../../server/trading/order-store.ts";
 import { OrderTimes } from "../../server/trading/order-times.ts";
-import type { EndedOrder, GatewayLoop, MarketListener, UserListener } from "../../server/trading/types.ts";
+import type { EndedOrder, MarketListener, UserListener } from "../../server/trading/types.ts";
 import { TradingWriteProjection } from "../../server/trading/write-projection.ts";
 import { Counters } from "../../server/util/counters.ts";
 import { Timeline } from "../../server/util/timeline.ts";
@@ -82,44 +83,6 @@ export const PATIENCE = 20_000;
 const COUNT_BOUNDS = [1, 10, 100];
 /** Pages in the tables' WAL before a commit copies them into the file. */
 const WAL_PAGES = 100;
-
-/** The gateway's event loop, turned by hand. */
-class HandLoop implements GatewayLoop {
-  private readonly clock: Clock;
-  private due: (() => void)[] = [];
-  private sleeper: { readonly hasEvents: () => boolean; readonly callback: () => void } | null = null;
-
-  constructor(clock: Clock) {
-    this.clock = clock;
-  }
-
-  now(): number {
-    return this.clock.now;
-  }
-
-  elapsed(): number {
-    return this.clock.now;
-  }
-
-  soon(callback: () => void): void {
-    this.due.push(callback);
-  }
-
-  sleep(hasEvents: () => boolean, callback: () => void): void {
-    ensure(this.sleeper === null, "one sleep at a time");
-    this.sleeper = { hasEvents, callback };
-  }
-
-  turn(): void {
-    const { due } = this;
-    this.due = [];
-    for (const callback of due) callback();
-    const { sleeper } = this;
-    if (sleeper === null || !sleeper.hasEvents()) return;
-    this.sleeper = null;
-    sleeper.callback();
-  }
-}
 
 /** Both ends of the log's mailbox. */
 class HandMailbox implements Mailbox {
@@ -224,7 +187,7 @@ export class Life {
     this.record = record;
     this.witness = witness;
     this.files = files;
-    this.loop = new HandLoop(clock);
+    this.loop = new HandLoop(() => clock.now);
     this.connection = new FaultyConnection(openJournal(files.journal, "full"), "INSERT INTO batches");
     this.tables = new FaultyConnection(openDatabase(files.tables, "normal"), "COMMIT");
     const journal = openReadOnly(files.journal);
