@@ -43,8 +43,13 @@ interface LiveMarket extends TradedMarket {
 interface ListedMarket {
   readonly id: number;
   readonly slug: string;
-  readonly outcomes: readonly { readonly id: number; readonly name: string; readonly last_price: number | null }[];
-  readonly volume: number;
+  readonly outcomes: readonly {
+    readonly id: number;
+    readonly name: string;
+    readonly last_price: number | null;
+    readonly implied_bid: number | null;
+    readonly implied_ask: number | null;
+  }[];
 }
 
 export interface CrowdOptions {
@@ -207,14 +212,15 @@ export class Crowd {
   }
 }
 
-/** Fair values start at the last prices, so that a restart doesn't break the charts, or at the catalog's chances. */
+/** Values start in the middle of the book, so that a restart doesn't break the charts; or at the last prices, or the catalog's. */
 function tradingOf({ id, slug, outcomes }: ListedMarket, random: () => number): LiveMarket {
   const known = MARKETS.find((market) => market.slug === slug);
   const equal = MAX_BPS / outcomes.length;
   const chances = outcomes.map(({ name }) => known?.outcomes[name] ?? equal);
-  const last = outcomes.map(({ last_price }) => last_price ?? 0);
-  const from = last.includes(0) ? chances : last;
-  const fair = new FairValues(chances, from, random);
+  const now = outcomes.map(({ last_price, implied_bid, implied_ask }) =>
+    implied_bid === null || implied_ask === null ? (last_price ?? 0) : (implied_bid + implied_ask) / 2,
+  );
+  const fair = new FairValues(chances, now.includes(0) ? chances : now, random);
   return { id, outcomes: outcomes.map((outcome) => outcome.id), fair, weight: known?.weight ?? 1 };
 }
 

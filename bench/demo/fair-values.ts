@@ -5,7 +5,7 @@
 import { itemAt } from "../support/item-at.ts";
 
 /** The walk's volatility per second, and the time scale of its mean reversion. */
-const STEP_PER_ROOT_SECOND = 0.012;
+const STEP_PER_ROOT_SECOND = 0.003;
 const RETURN_SECONDS = 1_200;
 const FULL_PRICE_BPS = 10_000;
 /** Chances of 0 have no logarithm. */

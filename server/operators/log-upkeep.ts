@@ -60,6 +60,11 @@ export class LogUpkeep {
     return this.dueAt === null ? 0 : this.now() - this.dueAt;
   }
 
+  /** True while a finished day waits for its archive, as far as the last check knows, or a run is under way. */
+  get isBehind(): boolean {
+    return this.dueAt !== null || this.running !== null;
+  }
+
   /**
    * Starts a run if a day is over, or the last run failed an hour ago. A day ends with the first commit of a later one.
    * Called at the start, and every minute.

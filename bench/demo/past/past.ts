@@ -43,6 +43,9 @@ const MOST_TAKERS = 5;
 /** After news a market trades so many times as much, which halves every few hours. */
 const NEWS_RUSH = 9;
 const NEWS_HALF_LIFE_MS = 4 * HOUR_MS;
+/** In its last hours, the charts of minutes fill. */
+const LAST_HOURS_MS = 6 * HOUR_MS;
+const LAST_HOURS_RUSH = 3;
 /** The hour of the day at the end of the past, and the share of trading by hour: people sleep. */
 const LAST_HOUR = 16;
 const TEMPO = [
@@ -53,7 +56,7 @@ const MOVED = 80;
 const JUMPED = 160;
 /** How likely a maker requotes in a burst, with and without a reason. */
 const MOVED_SHARE = 0.8;
-const REQUOTE_SHARE = 0.06;
+const REQUOTE_SHARE = 0.1;
 /** An operator ends a market that closed so long ago. */
 const DECISION_MS = 5 * HOUR_MS;
 const REFILL_EVERY = 40;
@@ -191,6 +194,7 @@ class Past {
       this.exchange.operators.upkeep.check();
     }
     await this.moveTo(end);
+    for (const market of this.markets) if (market.until >= end) await this.quoteAnew(market);
     await this.exchange.archive();
   }
 
@@ -290,7 +294,8 @@ class Past {
       1,
     );
     const tempo = this.tempo(since);
-    const mean = (BURSTS_A_DAY * market.weight * tempo * rush * (until - since)) / DAY_MS;
+    const last = this.options.end - since <= LAST_HOURS_MS ? LAST_HOURS_RUSH : 1;
+    const mean = (BURSTS_A_DAY * market.weight * tempo * rush * last * (until - since)) / DAY_MS;
     return Array.from({ length: poisson(mean, this.random) }, () => {
       const at = since + this.random() * (until - since);
       return { at, run: () => this.burst(market, at, Math.min(1, tempo)) };
@@ -308,6 +313,13 @@ class Past {
     await exchange.complete(Promise.all(requests));
     if (++market.bursts % REFILL_EVERY !== 0) return;
     await exchange.complete(Promise.all(this.makers.map((maker) => maker.refill(market))));
+  }
+
+  /** All makers pull their quotes, and quote around the value of this moment. */
+  private async quoteAnew(market: PastMarket): Promise<void> {
+    const { exchange, makers } = this;
+    await exchange.complete(Promise.all(makers.map((maker) => maker.pull(market))));
+    await exchange.complete(Promise.all(makers.map((maker) => maker.quote(market, true))));
   }
 
   /** Makers follow the values that have moved. When one jumps, all of them pull their quotes before anyone trades on them. */

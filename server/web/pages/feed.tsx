@@ -167,15 +167,25 @@ function EventCard({ event }: { event: Extract<FeedItem, { kind: "event" }> }) {
 
 function EventMarket({ market: given, isShown }: { market: Market; isShown: boolean }) {
   const market = useLiveMarket(given, isShown);
-  const [best] = [...market.outcomes].sort((a, b) => (chance(b) ?? 0) - (chance(a) ?? 0));
   return (
     <li>
       <a href={href(`/markets/${market.slug}`)}>{market.question}</a>
       <span class="number" translate={false}>
-        {best !== undefined && `${best.name} ${percent(chance(best))}`}
+        {standingOf(market)}
       </span>
     </li>
   );
+}
+
+/** The result of a market that has ended, else the outcome that is likeliest. */
+function standingOf({ status, outcomes, resolution }: Market): string {
+  if (resolution === null) {
+    const [best] = [...outcomes].sort((a, b) => (chance(b) ?? 0) - (chance(a) ?? 0));
+    return best === undefined ? "" : `${best.name} ${percent(chance(best))}`;
+  }
+  if (status === "voided") return "Voided";
+  const winner = outcomes.find(({ id }) => id === resolution.outcome_id);
+  return winner === undefined ? "Resolved" : `Resolved: ${winner.name}`;
 }
 
 function Chance({ name, bps }: { name: string; bps: number | null }) {

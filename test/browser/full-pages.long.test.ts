@@ -1,0 +1,98 @@
+/** The pages with months of content: the demo's past, as the person who signs in and an operator see it. */
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type DemoFolder, OPERATOR, PERSON } from "../../bench/demo/folder.ts";
+import type { Seed } from "../../server/bootstrap/seed.ts";
+import { expectQuiet } from "../support/checks.ts";
+import { makePast } from "../support/past.ts";
+import { TestServer } from "../support/server.ts";
+import { expectAccessible } from "./support/accessibility.ts";
+import { overflows } from "./support/focus.ts";
+import { NO_BROWSER, useBrowser } from "./support/page.ts";
+import { expectLoaded, fillInSignIn } from "./support/user-actions.ts";
+
+const SEED = 4_711;
+const NARROW = { width: 360, height: 740 };
+const MARKET = "/markets/central-bank-next-meeting";
+/** Addresses with a text that only the past can have made. */
+const PERSONAL: readonly (readonly [path: string, text: RegExp])[] = [
+  ["/", /shares in 24 h/],
+  [MARKET, /low \d+(\.\d+)?%, high 9\d/],
+  ["/markets/champions-cup-winner", /Another/],
+  ["/markets/northfield-by-election", /Resolved: Liberals/],
+  ["/markets/charity-match-attendance", /Voided/],
+  ["/events/champions-cup", /Madrid/],
+  ["/portfolio", /Unrealized P&L/],
+  ["/portfolio?show=history", /filled/],
+  ["/portfolio?show=fills", /bitcoin/],
+  ["/portfolio?show=settlements", /Northfield/],
+  ["/wallet", /withdrawal/],
+  ["/wallet?show=deposits", /wire 2291/],
+  ["/wallet?show=withdrawals", /paid/],
+];
+const AT_DESK: readonly (readonly [path: string, text: RegExp])[] = [
+  ["/desk", /Proposals/],
+  ["/desk/proposals", /metro line/],
+  ["/desk/identity", /newcomer@example\.com/],
+  ["/desk/markets", /Champions Cup/],
+  ["/desk/audit", /resolve/],
+];
+
+describe.skipIf(NO_BROWSER)("pages full of content", () => {
+  const openPage = useBrowser();
+  let folder: DemoFolder;
+  let server: TestServer;
+
+  beforeAll(async () => {
+    folder = makePast(SEED, Date.now());
+    server = await TestServer.start({ dataDir: folder.path, seed: {} as Seed });
+  }, 120_000);
+  afterAll(async () => {
+    expectQuiet(server);
+    await server.stop();
+  });
+
+  async function open(email: string, password: string): Promise<Page> {
+    // Before signing in, the page asks whether there is a session.
+    const page = await openPage({ baseURL: server.root, possible: [/401 \(Unauthorized\)/, /404 \(Not Found\)/] });
+    await page.goto("/sign-in?to=%2F");
+    await fillInSignIn(page, email, password);
+    await page.waitForURL((url) => url.pathname !== "/sign-in");
+    return page;
+  }
+
+  async function expectFull(page: Page, path: string, text: RegExp): Promise<void> {
+    await page.goto(path);
+    await expectLoaded(page);
+    await expect.poll(() => page.getByRole("main").innerText(), { timeout: 20_000 }).toMatch(text);
+    await expectAccessible(page);
+    const before = page.viewportSize();
+    await page.setViewportSize(NARROW);
+    expect([path, await overflows(page)]).toEqual([path, []]);
+    if (before !== null) await page.setViewportSize(before);
+  }
+
+  test("show the person's months, fit a phone and are accessible", { timeout: 120_000 }, async () => {
+    const page = await open(PERSON, folder.password);
+    for (const [path, text] of PERSONAL) await expectFull(page, path, text);
+  });
+
+  test("show operators what waits and what happened", { timeout: 120_000 }, async () => {
+    const page = await open(OPERATOR, folder.operatorPassword);
+    for (const [path, text] of AT_DESK) await expectFull(page, path, text);
+  });
+
+  test("the chart has trades in every interval, and the book many levels", async () => {
+    const page = await open(PERSON, folder.password);
+    await page.goto(MARKET);
+    await expectLoaded(page);
+    for (const interval of ["1 min", "5 min", "1 h", "1 d"]) {
+      await page.getByText(interval, { exact: true }).first().click();
+      await expectLoaded(page);
+      await page.getByText("Show as table").click();
+      await expect.poll(() => page.locator(".chart table tbody tr").count(), { timeout: 20_000 }).toBeGreaterThan(5);
+      await page.getByText("Show as table").click();
+    }
+    expect(await page.locator(".levels .level").count()).toBeGreaterThanOrEqual(20);
+  });
+});
