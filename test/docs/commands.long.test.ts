@@ -2,11 +2,12 @@
  * Every npm command that README.md and the documents name, as a person types it: in a checkout of its own, for a second at
  * least, and a second time on what the first left behind. A command that no line below runs fails the test.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { NO_BROWSER } from "../browser/support/page.ts";
 import { copyCheckout } from "../support/checkout.ts";
 import { freePort } from "../support/free-port.ts";
 import { Running, readDocument } from "./code-blocks.ts";
@@ -54,6 +55,8 @@ const SERVES: Readonly<Record<string, RegExp>> = {
   "npm run fuzz": /seed/i,
   "npm run fuzz -- --seed N --seconds S [--only http": /seed/i,
 };
+
+const PICTURE = "npm run picture";
 
 /** With these in place of what the reader fills in. */
 const VALUES: readonly (readonly [name: RegExp, value: string])[] = [
@@ -106,6 +109,7 @@ test("each is run by a test", () => {
   const known = (command: string): boolean =>
     OURSELVES.includes(command) ||
     command in SERVES ||
+    command === PICTURE ||
     command.startsWith("npm run admin") ||
     ELSEWHERE.some(([pattern]) => pattern.test(command));
   expect(documented().filter((command) => !known(command))).toEqual([]);
@@ -129,6 +133,14 @@ describe("served until Ctrl-C, twice", () => {
       expect([0, 130, "SIGINT"], output).toContain(code);
     }
   });
+});
+
+test.skipIf(NO_BROWSER)(PICTURE, { timeout: 150_000 }, async () => {
+  const picture = join(folder, "docs/figures/page.png");
+  rmSync(picture, { force: true });
+  const { code, output } = await run(PICTURE);
+  expect([code, output]).toEqual([0, expect.stringContaining(picture)]);
+  expect(statSync(picture).size).toBeGreaterThan(50_000);
 });
 
 describe("the operator's commands, twice, on a stopped exchange", () => {
