@@ -1,6 +1,7 @@
 /**
  * One user's calls of the exchange's routes within its process. Each passes the checks of the route's scope, KYC tier and
- * schemas, as over HTTP; only what carries it is missing: sockets, rate limits, tokens.
+ * schemas, as over HTTP; only what carries it is missing: sockets, rate limits, tokens. Nothing is executed before its owner lets
+ * the exchange go on (exchange.ts).
  */
 
 import { assert } from "../../../engine/util/assert.ts";
@@ -59,7 +60,6 @@ export class LocalCaller implements Caller {
     this.options = options;
   }
 
-  /** Resolves once the exchange has settled. */
   call<T>(method: string, path: string, body?: object): Promise<Reply<T>> {
     const { principal, finder, reads, now } = this.options;
     const [plain, query = ""] = path.split("?");

@@ -1,6 +1,6 @@
 /**
  * The exchange in one thread, on a clock that its owner sets: the gateway's parts, one engine and the log, with the projector
- * in a thread of its own as always. Nothing moves unless `settle` is called, and nobody listens: requests come from `caller`.
+ * in a thread of its own as always. Nothing moves unless its owner lets it, and no port is open: requests come from caller.ts.
  */
 import { setTimeout } from "node:timers/promises";
 import { MessageChannel } from "node:worker_threads";
@@ -12,6 +12,7 @@ import { LogStage } from "../../../engine/log/log-stage.ts";
 import { LogProgress } from "../../../engine/log/progress.ts";
 import { createRing, RingConsumer, RingProducer } from "../../../engine/ring/ring.ts";
 import { Waker } from "../../../engine/ring/waker.ts";
+import { syncPath } from "../../../engine/util/durable-file.ts";
 import { createHistogram } from "../../../engine/util/histogram.ts";
 import { emptyWal } from "../../../engine/util/wal-database.ts";
 import { Accounts } from "../../../server/accounts/accounts.ts";
@@ -169,6 +170,8 @@ export async function openPastExchange(config: Config, loop: HandLoop, logger: L
     journal.exec("VACUUM");
     emptyWal(journal);
     journal.close();
+    // Nothing was synced on the way.
+    for (const path of [database.path, database.journalPath]) syncPath(path);
     await Promise.all([
       trading.history.close(),
       identity.passwords.close(),

@@ -6,7 +6,7 @@
 import { readSeed } from "../../../server/bootstrap/seed.ts";
 import { readConfig } from "../../../server/config.ts";
 import { createLog } from "../../../server/logger.ts";
-import { restrictToOwner } from "../../../server/util/data-folder.ts";
+import { lockDataFolder, restrictToOwner } from "../../../server/util/data-folder.ts";
 import { Progress } from "../../support/progress.ts";
 import { randomFrom } from "../../support/random.ts";
 import { makePast } from "./past.ts";
@@ -15,6 +15,7 @@ import { PAST_DAYS } from "./story.ts";
 process.on("disconnect", () => process.exit(1));
 restrictToOwner();
 const [dataDir = "", seedFile = "", seed = "", end = ""] = process.argv.slice(2);
+const lock = lockDataFolder(dataDir);
 const { MERGE_FEE } = process.env;
 // Nobody needs a past that a power failure has damaged: it is made again.
 const settings = { DATA_DIR: dataDir, DURABILITY: "off", ...(MERGE_FEE === undefined ? {} : { MERGE_FEE }) };
@@ -28,4 +29,5 @@ await makePast({
   progress: (days) => bar.update(Math.floor(days)),
 });
 bar.end();
+lock.close();
 process.exit(0);
