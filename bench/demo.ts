@@ -1,7 +1,7 @@
 /**
  * `npm run demo`: the real exchange with sample markets, 90 days of history and a dozen trading bots, so that the page is
- * alive. Keeps its own database for the next run, prints the address and the sign-in, and ends with Ctrl-C. Exit codes: 0 after Ctrl-C,
- * 1 if the exchange doesn't start or ends by itself, 2 for wrong arguments.
+ * alive. Keeps its own database for the next run, prints the address and the sign-in, and ends with Ctrl-C. Exit codes: 0
+ * after Ctrl-C, 1 if the exchange doesn't start or ends by itself, 2 for wrong arguments.
  */
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";

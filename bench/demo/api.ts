@@ -47,19 +47,6 @@ export class Api implements Caller {
     }
     return reply;
   }
-
-  async all<T>(path: string): Promise<T[]> {
-    const items: T[] = [];
-    for (let cursor: string | null = ""; cursor !== null; ) {
-      const page: Reply<{ items: T[]; next_cursor: string | null }> = await this.call(
-        "GET",
-        `${path}?limit=200${cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`}`,
-      );
-      items.push(...(page.data?.items ?? []));
-      cursor = page.data?.next_cursor ?? null;
-    }
-    return items;
-  }
 }
 
 /** Resolves after `ms`, or immediately on `stop`. */

@@ -9,6 +9,7 @@ import { Api, pause } from "./api.ts";
 import { MARKETS } from "./catalog.ts";
 import { FairValues } from "./fair-values.ts";
 import { emailOf } from "./folder.ts";
+import { listAll } from "./list-all.ts";
 import { Maker, type MakerStyle } from "./maker.ts";
 import { Taker } from "./taker.ts";
 import type { Caller, Reply, TradedMarket } from "./types.ts";
@@ -133,7 +134,7 @@ export class Crowd {
   }
 
   private async readMarkets(): Promise<void> {
-    const listed = await this.reader.all<ListedMarket>("/markets");
+    const listed = await listAll<ListedMarket>(this.reader, "/markets");
     this.markets = listed.map((market) => {
       const trading = this.known.get(market.id) ?? tradingOf(market, this.options.random);
       this.known.set(market.id, trading);

@@ -8,10 +8,9 @@ import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { urlOf } from "../../server/config.ts";
+import { readEnvironment } from "../../server/environment.ts";
 import { ROOT } from "../support/root.ts";
 
-const DEFAULT_HOST = "127.0.0.1";
-const DEFAULT_PORT = 8080;
 const START_DEADLINE_MS = 120_000;
 const STOP_DEADLINE_MS = 15_000;
 /** Log lines from this level on are errors. */
@@ -22,7 +21,7 @@ const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", ":
 
 /** Fails before anything is made where another program has the port. @throws Error */
 export async function expectFreePort(): Promise<void> {
-  const [host, port] = [process.env["HOST"] || DEFAULT_HOST, Number(process.env["PORT"] || DEFAULT_PORT)];
+  const { HOST: host, PORT: port } = readEnvironment(process.env);
   const server = createServer();
   try {
     server.listen({ host, port, exclusive: true });
@@ -67,7 +66,7 @@ export class DemoExchange {
         resolve(`the exchange ended (${signal ?? `exit code ${code}`}) ${why}`.trim());
       });
     });
-    const host = process.env["HOST"] || DEFAULT_HOST;
+    const { HOST: host } = readEnvironment(process.env);
     const port = await readyPort(child, ended);
     return new DemoExchange(child, ended, urlOf(false, WILDCARDS[host] ?? host, port));
   }

@@ -3,11 +3,11 @@
  * market's chances always add up to 1. Reads no clock.
  */
 import { itemAt } from "../support/item-at.ts";
+import { normal, pricesOf } from "./chances.ts";
 
 /** The walk's volatility per second, and the time scale of its mean reversion. */
 const STEP_PER_ROOT_SECOND = 0.003;
 const RETURN_SECONDS = 1_200;
-const FULL_PRICE_BPS = 10_000;
 /** Chances of 0 have no logarithm. */
 const LEAST_CHANCE = 0.002;
 
@@ -33,18 +33,11 @@ export class FairValues {
 
   /** Basis points of each outcome, not rounded; they add up to 10,000. */
   prices(): number[] {
-    const weights = this.logs.map(Math.exp);
-    const sum = weights.reduce((total, weight) => total + weight, 0);
-    return weights.map((weight) => (FULL_PRICE_BPS * weight) / sum);
+    return pricesOf(this.logs);
   }
 }
 
 function logsOf(chances: readonly number[]): number[] {
   const sum = chances.reduce((total, chance) => total + chance, 0);
   return chances.map((chance) => Math.log(Math.max(LEAST_CHANCE, chance / sum)));
-}
-
-/** Normally distributed, mean 0 and deviation 1 (Box and Muller). */
-function normal(random: () => number): number {
-  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }

@@ -4,7 +4,9 @@
  * one that only asks offers to merge. Quotes lie on a price grid and their sizes depend on their prices, so that most
  * of them stay unchanged when the value moves a little.
  */
+import { MAX_QUOTES } from "../../server/trading/limits.ts";
 import { itemAt } from "../support/item-at.ts";
+import { listAll } from "./list-all.ts";
 import type { Caller, Position, Reply, TradedMarket } from "./types.ts";
 
 export type MakerStyle = "both" | "bids" | "asks";
@@ -27,8 +29,6 @@ const EDGE = 1_000;
 const NEAR_LEVELS = 6;
 const FAR_LEVELS = 5;
 const FAR_STEPS = 4;
-/** What the exchange takes at a time. */
-const MAX_QUOTES = 100;
 /**
  * The distance from the value to the nearest quote, in steps; how often a maker redraws it, and how often it refills
  * filled quotes.
@@ -79,7 +79,9 @@ export class Maker {
   /** Splits or merges complete sets of the market towards the target. */
   async refill(market: TradedMarket): Promise<void> {
     if (this.style === "bids") return;
-    const positions = (await this.api.all<Position>("/me/positions")).filter((held) => held.market_id === market.id);
+    const positions = (await listAll<Position>(this.api, "/me/positions")).filter(
+      (held) => held.market_id === market.id,
+    );
     const least = (count: (position: Position) => number): number =>
       Math.min(
         ...market.outcomes.map((outcome) => {

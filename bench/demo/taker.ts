@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { itemAt } from "../support/item-at.ts";
+import { listAll } from "./list-all.ts";
 import type { Caller, Position, Reply, TradedMarket } from "./types.ts";
 
 const BUY = 1;
@@ -67,7 +68,7 @@ export class Taker {
   }
 
   private async look(): Promise<void> {
-    const positions = await this.api.all<Position>("/me/positions");
+    const positions = await listAll<Position>(this.api, "/me/positions");
     this.held = new Map(positions.map(({ outcome_id, quantity, held }) => [outcome_id, quantity - held]));
   }
 }

@@ -12,8 +12,6 @@ export interface Reply<T> {
 export interface Caller {
   readonly name: string;
   call<T>(method: string, path: string, body?: object): Promise<Reply<T>>;
-  /** All items of a paginated list; the items so far if a page fails. */
-  all<T>(path: string): Promise<T[]>;
 }
 
 /** What the outcomes of a market are worth, as the bots believe. */

@@ -94,7 +94,11 @@ export function createShutdown(options: ShutdownOptions): (signal: string) => Pr
 }
 
 /** The projector ends once the tables include the whole log. */
-async function stopProjector({ projector, projectorWaker, progress }: Threads): Promise<void> {
+export async function stopProjector({
+  projector,
+  projectorWaker,
+  progress,
+}: Pick<Threads, "projector" | "projectorWaker" | "progress">): Promise<void> {
   const exited = new Promise((resolve) => projector.once("exit", resolve));
   progress.requestStop();
   projectorWaker.wake();

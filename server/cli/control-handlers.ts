@@ -11,7 +11,7 @@ import { NO_ADDRESS } from "../http/client-address.ts";
 import { type CompiledRoute, DIRECT, execute } from "../http/dispatch.ts";
 import { MAX_BODY_BYTES } from "../http/limits.ts";
 import { errorBody, newRequestId, successBody } from "../http/reply.ts";
-import type { Responder, RouteRequest } from "../http/route.ts";
+import { pathPattern, type Responder, type RouteRequest } from "../http/route.ts";
 import { closed as closedSchema } from "../http/schemas.ts";
 import { compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
@@ -136,7 +136,7 @@ function createFinder(
 ): (given: RouteRequested) => { compiled: CompiledRoute; params: Params } {
   const known = routes
     .filter(({ route }) => route.access === "operator")
-    .map((compiled) => ({ compiled, pattern: new RegExp(`^${compiled.route.path.replaceAll(/:\w+/g, "([^/]+)")}$`) }));
+    .map((compiled) => ({ compiled, pattern: pathPattern(compiled.route.path) }));
   return ({ method, path }) => {
     const fitting = known.filter(({ pattern }) => pattern.test(path));
     const found = fitting.find(({ compiled }) => compiled.route.method === method);

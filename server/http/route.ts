@@ -223,6 +223,11 @@ export function route<
   };
 }
 
+/** Matches the paths of a template such as /orders/:id, and captures its parameters. */
+export function pathPattern(template: string): RegExp {
+  return new RegExp(`^${template.replaceAll(/:\w+/g, "([^/]+)")}$`);
+}
+
 /** Parses a path id, a positive integer. @throws ApiError 4040 for any other text */
 export function pathId(text: string, what: string): number {
   const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : 0;

@@ -5,12 +5,10 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
-import type { Client } from "../support/client.ts";
-import { PASSWORD } from "../support/identity.ts";
 import { ADDRESS } from "../support/money.ts";
 
-import { SELL, terms } from "../support/terms.ts";
-import { type TestMarket, World } from "../support/world.ts";
+import type { TestMarket, World } from "../support/world.ts";
+import { startWithOffers } from "./support/offers.ts";
 import { NO_BROWSER, type OpenPage, useBrowser } from "./support/page.ts";
 import { expectLoaded, fillInTicket, orderSummaryOf, PATIENTLY, signInTo, ticketOf } from "./support/user-actions.ts";
 
@@ -47,14 +45,10 @@ const BROWSERS: Readonly<Record<string, () => void>> = {
 describe.skipIf(NO_BROWSER)("on another computer", () => {
   const openPage = useBrowser();
   let world: World;
-  let maker: Client;
   let market: TestMarket;
 
   beforeAll(async () => {
-    world = await World.start({ users: 1, named: { trader: { password: PASSWORD } } });
-    [maker, market] = [world.user(), world.market()];
-    await world.split(maker, market, 5_000);
-    for (const price of [5_000, 5_300]) await maker.place(terms(market, 0, SELL, price, 2_500));
+    ({ world, market } = await startWithOffers());
   });
   afterAll(() => expectEndsWell(world));
 

@@ -6,9 +6,9 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Client } from "../support/client.ts";
-import { PASSWORD } from "../support/identity.ts";
-import { BUY, SELL, terms } from "../support/terms.ts";
-import { type TestMarket, World } from "../support/world.ts";
+import { BUY, terms } from "../support/terms.ts";
+import type { TestMarket, World } from "../support/world.ts";
+import { startWithOffers } from "./support/offers.ts";
 import { NO_BROWSER, useBrowser } from "./support/page.ts";
 import { expectLoaded, PATIENTLY, signInTo, ticketOf } from "./support/user-actions.ts";
 
@@ -71,10 +71,7 @@ describe.skipIf(NO_BROWSER)("with a program that changes the page's text", () =>
   let market: TestMarket;
 
   beforeAll(async () => {
-    world = await World.start({ users: 1, named: { trader: { password: PASSWORD } } });
-    [maker, market] = [world.user(), world.market()];
-    await world.split(maker, market, 5_000);
-    for (const price of [5_000, 5_300]) await maker.place(terms(market, 0, SELL, price, 2_500));
+    ({ world, maker, market } = await startWithOffers());
   });
   afterAll(() => expectEndsWell(world));
 

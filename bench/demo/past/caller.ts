@@ -3,13 +3,12 @@
  * schemas, as over HTTP; only what carries it is missing: sockets, rate limits, tokens. Nothing is executed before its owner lets
  * the exchange go on (exchange.ts).
  */
-
 import { assert } from "../../../engine/util/assert.ts";
 import type { Principal } from "../../../server/accounts/types.ts";
 import { type ApiError, asApiError } from "../../../server/errors.ts";
 import { NO_ADDRESS } from "../../../server/http/client-address.ts";
 import { authorize, type CompiledRoute, DIRECT, execute } from "../../../server/http/dispatch.ts";
-import type { Responder } from "../../../server/http/route.ts";
+import { pathPattern, type Responder } from "../../../server/http/route.ts";
 import type { OrderedReads } from "../../../server/trading/types.ts";
 import type { Caller, Reply } from "../types.ts";
 
@@ -24,18 +23,16 @@ export class RouteFinder {
   private readonly found = new Map<string, Found>();
 
   constructor(routes: readonly CompiledRoute[]) {
-    this.routes = routes.map((compiled) => {
-      const { method, path } = compiled.route;
-      return { compiled, pattern: new RegExp(`^${method} ${path.replaceAll(/:\w+/g, "([^/]+)")}$`) };
-    });
+    this.routes = routes.map((compiled) => ({ compiled, pattern: pathPattern(compiled.route.path) }));
   }
 
-  find(name: string): Found {
+  find(method: string, path: string): Found {
+    const name = `${method} ${path}`;
     const known = this.found.get(name);
     if (known !== undefined) return known;
-    const route = this.routes.find(({ pattern }) => pattern.test(name));
+    const route = this.routes.find(({ compiled, pattern }) => compiled.route.method === method && pattern.test(path));
     assert(route !== undefined, `the exchange has ${name}`);
-    const [, first = "", second = ""] = route.pattern.exec(name) ?? [];
+    const [, first = "", second = ""] = route.pattern.exec(path) ?? [];
     const found: Found = { compiled: route.compiled, params: [first, second] };
     this.found.set(name, found);
     return found;
@@ -62,8 +59,8 @@ export class LocalCaller implements Caller {
 
   call<T>(method: string, path: string, body?: object): Promise<Reply<T>> {
     const { principal, finder, reads, now } = this.options;
-    const [plain, query = ""] = path.split("?");
-    const { compiled, params } = finder.find(`${method} ${plain}`);
+    const [plain = "", query = ""] = path.split("?");
+    const { compiled, params } = finder.find(method, plain);
     const { route } = compiled;
     return new Promise((resolve) => {
       const reply = new LocalReply(resolve as (reply: Reply<unknown>) => void);
@@ -77,20 +74,6 @@ export class LocalCaller implements Caller {
         reply.fail(error);
       }
     });
-  }
-
-  async all<T>(path: string): Promise<T[]> {
-    const items: T[] = [];
-    for (let cursor: string | null = ""; cursor !== null; ) {
-      const query: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
-      const { data }: Reply<{ items: T[]; next_cursor: string | null }> = await this.call(
-        "GET",
-        `${path}?limit=200${query}`,
-      );
-      items.push(...(data?.items ?? []));
-      cursor = data?.next_cursor ?? null;
-    }
-    return items;
   }
 }
 

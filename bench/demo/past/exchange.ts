@@ -2,7 +2,7 @@
  * The exchange in one thread, on a clock that its owner sets: the gateway's parts, one engine and the log, with the projector
  * in a thread of its own as always. Nothing moves unless its owner lets it, and no port is open: requests come from caller.ts.
  */
-import { setTimeout } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { MessageChannel } from "node:worker_threads";
 import { warmUp } from "../../../engine/book/warm-up.ts";
 import { EngineStage } from "../../../engine/engine-stage.ts";
@@ -22,6 +22,7 @@ import { openExchangeDatabase } from "../../../server/bootstrap/database.ts";
 import { createOperatorServices } from "../../../server/bootstrap/operator-services.ts";
 import { PublicUrl } from "../../../server/bootstrap/public-url.ts";
 import { loadAllAccounts, loadExchange, logStart } from "../../../server/bootstrap/recovery.ts";
+import { stopProjector } from "../../../server/bootstrap/shutdown.ts";
 import { startProjector, type Threads } from "../../../server/bootstrap/threads.ts";
 import { createTradingServices } from "../../../server/bootstrap/trading-services.ts";
 import type { Config } from "../../../server/config.ts";
@@ -37,8 +38,6 @@ import type { HandLoop } from "./hand-loop.ts";
 
 const COUNT_BOUNDS = [1, 10, 100];
 const ARCHIVE_POLL_MS = 20;
-
-const microtasks = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export type PastExchange = Awaited<ReturnType<typeof openPastExchange>>;
 
@@ -128,7 +127,7 @@ export async function openPastExchange(config: Config, loop: HandLoop, logger: L
     do {
       turn();
       // Promises of writes and of reads that threads do.
-      if (!isQuiet()) await microtasks();
+      if (!isQuiet()) await setImmediate();
     } while (!isQuiet());
   }
 
@@ -139,7 +138,7 @@ export async function openPastExchange(config: Config, loop: HandLoop, logger: L
     promise.then(done, done);
     while (!isDone) {
       turn();
-      await microtasks();
+      await setImmediate();
     }
     return promise;
   }
@@ -160,10 +159,7 @@ export async function openPastExchange(config: Config, loop: HandLoop, logger: L
     exchange.stopEngines();
     while (!log.stopped) turn();
     log.close();
-    const exited = new Promise((resolve) => projector.once("exit", resolve));
-    progress.requestStop();
-    projectorWaker.wake();
-    await exited;
+    await stopProjector(threads);
     port.close();
     // What was archived has left room in the file.
     const journal = openJournal(database.journalPath, config.durability);

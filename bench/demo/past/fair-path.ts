@@ -3,10 +3,10 @@
  * around them that returns to 0 within a day or two, and sleeps at night. Reads no clock: the caller says when it is.
  */
 import { itemAt } from "../../support/item-at.ts";
+import { normal, pricesOf } from "../chances.ts";
 import type { FairPrices } from "../types.ts";
 import type { StoryPoint } from "./story.ts";
 
-const FULL_PRICE_BPS = 10_000;
 const DAY_MS = 86_400_000;
 /** Of the noise, on the log scale: its deviation, and how soon it returns. */
 const NOISE = 0.05;
@@ -27,7 +27,7 @@ export class FairPath implements FairPrices {
   private readonly random: () => number;
   private at: number;
 
-  /** @param end when the story ends, ms @param random normally distributed */
+  /** @param end when the story ends, ms */
   constructor(story: readonly StoryPoint[], volatility: number, end: number, random: () => number) {
     this.points = story.map(({ daysAgo, chances }) => {
       return { at: end - daysAgo * DAY_MS, logs: chances.map((chance) => Math.log(Math.max(LEAST_CHANCE, chance))) };
@@ -43,14 +43,14 @@ export class FairPath implements FairPrices {
   moveTo(at: number, tempo: number): void {
     const kept = Math.exp((-tempo * (at - this.at)) / RETURN_MS);
     const spread = this.volatility * NOISE * Math.sqrt(1 - kept * kept);
-    for (let i = 0; i < this.noise.length; i++) this.noise[i] = itemAt(this.noise, i) * kept + spread * this.random();
+    this.noise.forEach((noise, i) => {
+      this.noise[i] = noise * kept + spread * normal(this.random);
+    });
     this.at = at;
   }
 
   prices(): number[] {
-    const weights = this.story().map((log, i) => Math.exp(log + itemAt(this.noise, i)));
-    const sum = weights.reduce((total, weight) => total + weight, 0);
-    return weights.map((weight) => (FULL_PRICE_BPS * weight) / sum);
+    return pricesOf(this.story().map((log, i) => log + itemAt(this.noise, i)));
   }
 
   /** The logarithms of the chances now. */

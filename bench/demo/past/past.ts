@@ -3,7 +3,7 @@
  * operator opens and ends markets, and the person who signs in trades and moves money. All of it are requests to the
  * exchange's own routes. The same seed makes the same past relative to its end.
  */
-
+import { Side } from "../../../engine/constants.ts";
 import { assert } from "../../../engine/util/assert.ts";
 import { TokenPrincipal } from "../../../server/accounts/principal.ts";
 import { applySeed, createSeedTarget, type Seed } from "../../../server/bootstrap/seed.ts";
@@ -14,6 +14,7 @@ import type { Market } from "../../../server/markets/types.ts";
 import { itemAt } from "../../support/item-at.ts";
 import { MAKERS, TAKERS } from "../crowd.ts";
 import { emailOf, NEWCOMER, OPERATOR, PERSON } from "../folder.ts";
+import { listAll } from "../list-all.ts";
 import { Maker } from "../maker.ts";
 import { Taker } from "../taker.ts";
 import type { Caller, FairPrices, Position, TradedMarket } from "../types.ts";
@@ -60,8 +61,6 @@ const REQUOTE_SHARE = 0.1;
 /** An operator ends a market that closed so long ago. */
 const DECISION_MS = 5 * HOUR_MS;
 const REFILL_EVERY = 40;
-const BUY = 1;
-const SELL = 2;
 const USDC = 1_000_000;
 /** BPS that the person pays beyond the value. */
 const SLIPPAGE = 300;
@@ -194,7 +193,8 @@ class Past {
       this.exchange.operators.upkeep.check();
     }
     await this.moveTo(end);
-    for (const market of this.markets) if (market.until >= end) await this.quoteAnew(market);
+    const open = this.markets.filter(({ until }) => until >= end);
+    for (const market of open) await this.exchange.complete(Promise.all(await this.requote(market, true)));
     await this.exchange.archive();
   }
 
@@ -239,7 +239,7 @@ class Past {
       id,
       outcomes: outcomes.map((outcome) => outcome.id),
       weight: story.weight,
-      fair: new FairPath(story.points, story.volatility, end, () => normal(this.random)),
+      fair: new FairPath(story.points, story.volatility, end, this.random),
       story,
       since: itemAt(times, 0),
       until: itemAt(times, times.length - 1),
@@ -315,18 +315,14 @@ class Past {
     await exchange.complete(Promise.all(this.makers.map((maker) => maker.refill(market))));
   }
 
-  /** All makers pull their quotes, and quote around the value of this moment. */
-  private async quoteAnew(market: PastMarket): Promise<void> {
-    const { exchange, makers } = this;
-    await exchange.complete(Promise.all(makers.map((maker) => maker.pull(market))));
-    await exchange.complete(Promise.all(makers.map((maker) => maker.quote(market, true))));
-  }
-
-  /** Makers follow the values that have moved. When one jumps, all of them pull their quotes before anyone trades on them. */
-  private async requote(market: PastMarket): Promise<Promise<unknown>[]> {
+  /**
+   * Makers follow the values that have moved. When one jumps, all of them pull their quotes before anyone trades on them.
+   * Returns what they then ask for. @param isForced as if a value had jumped
+   */
+  private async requote(market: PastMarket, isForced = false): Promise<Promise<unknown>[]> {
     const { exchange, makers, random } = this;
     const prices = market.fair.prices();
-    const hasJumped = market.quoted.some((quoted) => quoted.distance(prices) >= JUMPED);
+    const hasJumped = isForced || market.quoted.some((quoted) => quoted.distance(prices) >= JUMPED);
     if (hasJumped) await exchange.complete(Promise.all(makers.map((maker) => maker.pull(market))));
     const requests: Promise<unknown>[] = [];
     makers.forEach((maker, i) => {
@@ -357,7 +353,7 @@ class Past {
     };
     const place = (slug: string, side: number, away: number, quantity: number) => async (): Promise<void> => {
       const { id, outcomes, fair } = this.pastMarket(slug);
-      const price = Math.round(itemAt(fair.prices(), 0) + (side === BUY ? -away : away));
+      const price = Math.round(itemAt(fair.prices(), 0) + (side === Side.buy ? -away : away));
       await this.ask(person, "POST", "/orders", {
         market_id: id,
         outcome_id: itemAt(outcomes, 0),
@@ -371,11 +367,11 @@ class Past {
       { at: ago(47.1), run: () => this.ask(operator, "POST", "/admin/deposits", deposit) },
       { at: ago(21.4), run: () => this.ask(person, "POST", "/wallet/withdrawals", { amount: 800 * USDC, address }) },
       { at: ago(21.1), run: pay },
-      { at: ago(4.2), run: place("moon-landing-this-decade", BUY, 600, 100) },
+      { at: ago(4.2), run: place("moon-landing-this-decade", Side.buy, 600, 100) },
       { at: ago(2.6), run: () => this.ask(person, "DELETE", "/orders") },
-      { at: ago(0.21), run: place("central-bank-next-meeting", BUY, 450, 200) },
-      { at: ago(0.17), run: place("most-valuable-company", SELL, 500, 80) },
-      { at: ago(0.08), run: place("champions-cup-winner", BUY, 380, 150) },
+      { at: ago(0.21), run: place("central-bank-next-meeting", Side.buy, 450, 200) },
+      { at: ago(0.17), run: place("most-valuable-company", Side.sell, 500, 80) },
+      { at: ago(0.08), run: place("champions-cup-winner", Side.buy, 380, 150) },
     ];
   }
 
@@ -385,11 +381,16 @@ class Past {
     await this.burst(market, this.options.end - daysAgo * DAY_MS, 1);
     const outcome_id = itemAt(market.outcomes, outcome);
     const isSale = side === "sell";
-    const held = isSale ? await this.exchange.complete(person.all<Position>("/me/positions")) : [];
+    const held = isSale ? await this.exchange.complete(listAll<Position>(person, "/me/positions")) : [];
     const least = isSale ? (held.find((position) => position.outcome_id === outcome_id)?.quantity ?? 0) : quantity;
     const value = itemAt(market.fair.prices(), outcome);
     const price = Math.round(Math.min(MAX_PRICE, Math.max(1, isSale ? value - SLIPPAGE : value + SLIPPAGE)));
-    const terms = { side: isSale ? SELL : BUY, price, quantity: Math.min(quantity, least), time_in_force: "ioc" };
+    const terms = {
+      side: isSale ? Side.sell : Side.buy,
+      price,
+      quantity: Math.min(quantity, least),
+      time_in_force: "ioc",
+    };
     if (least > 0) await this.ask(person, "POST", "/orders", { market_id: market.id, outcome_id, ...terms });
   }
 
@@ -422,11 +423,6 @@ class Past {
     if (code !== 0) throw new Error(`${caller.name}: ${method} ${path}: ${code} ${msg}`);
     return data as T;
   }
-}
-
-/** Normally distributed, mean 0 and deviation 1 (Box and Muller). */
-function normal(random: () => number): number {
-  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }
 
 /** The number of events whose mean number this is (Knuth). */
