@@ -26,6 +26,8 @@ const VICTIMS = 40;
 const PEOPLE = 8;
 const PLACEMENTS_PER_SECOND = 200;
 const WINDOW_MS = 1_000;
+/** On a busy machine, a second can have fewer: two responses at least determine the p99. */
+const WINDOW_RESPONSES = 100;
 /** How long a flood runs before the measurement starts. */
 const RISE_MS = 500;
 const OWN_ADDRESS = "198.51.100.7";
@@ -193,19 +195,19 @@ class Maker {
   }
 
   /** Returns the p99 latency in ms of the responses since the last call. */
-  p99(): number {
+  private p99(): number {
     const sorted = this.taken.sort((a, b) => a - b);
-    expect(sorted.length).toBeGreaterThan(100);
     this.reset();
     return sorted[Math.ceil(sorted.length * 0.99) - 1]!;
   }
 
-  /** Measures windows until `isEnough` returns true. */
+  /** Measures windows until `isEnough` returns true. A window is longer where it would have too few responses. */
   async measure(isEnough: () => boolean): Promise<number[]> {
     const windows: number[] = [];
     this.reset();
     do {
       await sleep(WINDOW_MS);
+      await eventually(async () => expect(this.taken.length).toBeGreaterThan(WINDOW_RESPONSES));
       windows.push(this.p99());
     } while (!isEnough());
     return windows;
@@ -326,6 +328,8 @@ test("trading goes on and others sign in", { timeout: 240_000 }, async () => {
         sum = Number.POSITIVE_INFINITY;
       })();
       const measuring = maker.measure(() => sum >= requests);
+      // What fails is reported where it is awaited, after the sign-ins.
+      measuring.catch(() => {});
       const elsewhere = await signIn(OWN_ADDRESS);
       // This user shares the limit of a hundred a minute with the flood from the same address.
       const beside = from !== null && at === "unknown" ? await login("person0@example.com", PASSWORD, from) : null;
