@@ -3,7 +3,7 @@
 import { notFound } from "../errors.ts";
 import { ownList, pageJson } from "../http/paging.ts";
 import { OWN_SESSION, pathId, type Route, route, SECRET_ONCE } from "../http/route.ts";
-import { Nothing, PageQuery, pageOf } from "../http/schemas.ts";
+import { Nothing, nullable, PageQuery, pageOf } from "../http/schemas.ts";
 import type { Accounts } from "./accounts.ts";
 import { actorOf, contextOf } from "./audit.ts";
 import type { Pat, Session } from "./credentials.ts";
@@ -117,12 +117,11 @@ function identityRoutes({ accounts, exchange, kyc }: AccountRouteContext): Route
       ...OWN_SESSION,
       method: "GET",
       path: "/me/identity",
-      summary: "The caller's latest application for KYC tier 2",
-      response: S.IdentityApplication,
+      summary: "The caller's latest application for KYC tier 2, null without one",
+      response: nullable(S.IdentityApplication),
       handler({ principal }) {
         const row = accounts.identityApplication(principal.userId);
-        if (row === undefined || row.id === 0) throw notFound("application");
-        return identityJson(row);
+        return row === undefined || row.id === 0 ? "null" : identityJson(row);
       },
     }),
   ];

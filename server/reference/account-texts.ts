@@ -297,7 +297,6 @@ export const ACCOUNT_TEXTS: OperationTexts = {
   "GET /me/identity": {
     id: "getIdentityApplication",
     tag: "Account",
-    errors: [404],
     response: example.identityApplication,
   },
   "GET /me/sessions": { id: "listSessions", tag: "Account", query: PAGE, response: example.pageOf(example.session) },

@@ -114,7 +114,6 @@ export interface Probe {
 /** The exceptions to the rule below. */
 const LET_IN: Readonly<Record<string, number>> = {
   "GET /oauth/authorize": 40000, // no parameters
-  "GET /me/identity": 4040, // no application
   "POST /me/second-factors/recovery-codes": 40900, // no second factor
   "GET /auth/social/:provider/callback": 40100, // no pending sign-in
 };

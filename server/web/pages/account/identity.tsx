@@ -1,5 +1,4 @@
 /** The user's KYC tier and identity application. */
-import { ApiError } from "../../api.ts";
 import { countryName } from "../../countries.ts";
 import { dateTime } from "../../format.ts";
 import { request, signedInUser } from "../../session.ts";
@@ -11,18 +10,12 @@ import { type Fetched, useFetch } from "../../ui/use-data.ts";
 import { documentName, IdentityForm } from "./identity-form.tsx";
 import { Panel } from "./panel.tsx";
 
-const NOT_FOUND = 404;
-
 export function IdentityPanel() {
   const { kyc_tier } = signedInUser();
-  const loaded = useFetch<{ application: IdentityApplication | null }>(async (signal) => {
-    try {
-      return { application: await request<IdentityApplication>("GET", "/me/identity", { signal }) };
-    } catch (error) {
-      if (error instanceof ApiError && error.status === NOT_FOUND) return { application: null };
-      throw error;
-    }
-  }, String(kyc_tier));
+  const loaded = useFetch<{ application: IdentityApplication | null }>(
+    async (signal) => ({ application: await request<IdentityApplication | null>("GET", "/me/identity", { signal }) }),
+    String(kyc_tier),
+  );
   return (
     <Panel
       id="identity"
