@@ -81,6 +81,10 @@ const bundle = (build, dir, input, chunks) =>
     },
   });
 
+/** What every page loads first, in one file: each response's headers cost more than the smallest of these modules. */
+const COMMON =
+  /server\/web\/([\w-]+\.tsx?|shell\/|ui\/(icon|notices|tile|toast|use-\w+)\.tsx?)|node_modules\/@?preact\//;
+
 /** The page, with its files compressed beside them as the server sends them. */
 async function bundlePage(build, dir) {
   const { output } = await build({
@@ -94,7 +98,7 @@ async function bundlePage(build, dir) {
       emptyOutDir: true,
       target: "es2022",
       modulePreload: { polyfill: false },
-      rolldownOptions: { checks },
+      rolldownOptions: { checks, output: { codeSplitting: { groups: [{ name: "common", test: COMMON }] } } },
     },
   });
   for (const { fileName } of output) {

@@ -1,21 +1,18 @@
-/** The layout of every page: header, navigation, account menu, connection status. Loads pages on demand. */
-
+/** The layout of every page: header, connection status, footer, tabs. Loads pages on demand. */
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { balance } from "./account-state.ts";
-import { kept, timeZone } from "./browser.ts";
-import { errorMessage } from "./error-messages.ts";
-import { money } from "./format.ts";
+import { timeZone } from "./browser.ts";
 import { Feed } from "./pages/feed.tsx";
 import { withReturnPath } from "./pages/return-path.ts";
 import type { PagePath } from "./paths.ts";
-import { here, href, location, navigate } from "./router.ts";
-import { isOperator, sessionNotice, sessionState, signOut, user } from "./session.ts";
+import { here, href, location } from "./router.ts";
+import { sessionNotice, sessionState } from "./session.ts";
+import { BottomTabs } from "./shell/bottom-tabs.tsx";
+import { Header } from "./shell/header.tsx";
 import { streamState } from "./stream.ts";
+import { Icon } from "./ui/icon.tsx";
 import { Empty, ErrorNotice, Loading } from "./ui/notices.tsx";
-import { Toasts, toast } from "./ui/toast.tsx";
-import { useAction } from "./ui/use-data.ts";
-import { useEdge } from "./ui/use-edge.ts";
+import { Toasts } from "./ui/toast.tsx";
 
 /** A page receives the path's parameter, "" if the path has none. */
 type PageComponent = ComponentType<{ param: string }>;
@@ -25,6 +22,7 @@ type Loader = () => Promise<{ default: PageComponent }>;
 const PAGES: Readonly<Record<Exclude<PagePath, "/">, Loader>> = {
   "/markets/:market": () => import("./pages/market.tsx"),
   "/events/:event": () => import("./pages/event.tsx"),
+  "/search": () => import("./pages/search.tsx"),
   "/portfolio": () => import("./pages/portfolio.tsx"),
   "/wallet": () => import("./pages/wallet.tsx"),
   "/propose": () => import("./pages/propose.tsx"),
@@ -64,6 +62,7 @@ export function App() {
         <CurrentPage />
       </main>
       <Footer />
+      <BottomTabs />
       <Toasts />
     </>
   );
@@ -129,115 +128,12 @@ function PageNotFound() {
   );
 }
 
-function Header() {
-  const path = location.value?.path;
-  const link = (to: string, text: string, isCurrent: boolean) => (
-    <a href={href(to)} aria-current={isCurrent ? "page" : undefined}>
-      {text}
-    </a>
-  );
-  const isSignedIn = sessionState.value === "in";
-  const head = useEdge("--head");
-  return (
-    <header class="top" ref={head}>
-      <a class="brand" href={href("/")} aria-label="Prediction Exchange">
-        <img src="./favicon.svg" alt="" width="24" height="24" />
-        <span>Prediction Exchange</span>
-      </a>
-      <nav aria-label="Main">
-        {link("/", "Markets", path === "/")}
-        {isSignedIn && link("/portfolio", "Portfolio", path === "/portfolio")}
-        {isSignedIn && link("/wallet", "Wallet", path === "/wallet")}
-        {isSignedIn && link("/propose", "Propose", path === "/propose")}
-        {isOperator.value && link("/desk", "Desk", path?.startsWith("/desk") ?? false)}
-        {link("/docs", "API", path?.startsWith("/docs") ?? false)}
-      </nav>
-      <div class="who">
-        <ThemeButton />
-        {isSignedIn ? <SignedIn /> : <SignedOut />}
-      </div>
-    </header>
-  );
-}
-
-function SignedOut() {
-  if (sessionState.value === "unknown") return <span class="faint">{sessionNotice.value ?? "…"}</span>;
-  return (
-    <>
-      <a class="button" href={href(withReturnPath("/sign-in"))}>
-        Sign in
-      </a>
-      <a class="button primary" href={href(withReturnPath("/sign-up"))}>
-        Sign up
-      </a>
-    </>
-  );
-}
-
-function SignedIn() {
-  const { run, isBusy } = useAction(async () => {
-    try {
-      await signOut();
-      navigate("/");
-    } catch (error) {
-      toast(`Sign-out failed. ${errorMessage(error)}`, true);
-    }
-  });
-  return (
-    <>
-      {balance.value !== null && (
-        <a class="balance number" translate={false} href={href("/wallet")} title="Available balance, USDC">
-          {money(balance.value.available)} <small>USDC</small>
-        </a>
-      )}
-      <details class="menu" key={here()}>
-        <summary aria-label="Account menu">{user.value?.email.slice(0, 1).toUpperCase()}</summary>
-        <div>
-          <p class="faint">{user.value?.email}</p>
-          <a href={href("/account")}>Account</a>
-          <a href={href("/account/tokens")}>Access tokens</a>
-          <a href={href("/account/apps")}>Connected apps</a>
-          <a href={href("/account/sessions")}>Sessions</a>
-          <a href={href("/account/security")}>Security</a>
-          <button type="button" disabled={isBusy} onClick={() => void run()}>
-            Sign out
-          </button>
-        </div>
-      </details>
-    </>
-  );
-}
-
-/** Switches between light and dark; the system's setting is the default. */
-function ThemeButton() {
-  const [isDark, setDark] = useState(
-    () =>
-      (document.documentElement.dataset["theme"] ??
-        (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark",
-  );
-  const change = (): void => {
-    const theme = isDark ? "light" : "dark";
-    document.documentElement.dataset["theme"] = theme;
-    kept.set("theme", theme);
-    setDark(!isDark);
-  };
-  return (
-    <button
-      type="button"
-      class="quiet"
-      aria-label={isDark ? "Switch to light mode" : "Switch to dark mode"}
-      onClick={change}
-    >
-      {isDark ? "☀" : "☾"}
-    </button>
-  );
-}
-
 /** Warns that prices may be stale, so that nobody trades on them unknowingly. */
 function StaleBanner() {
   if (streamState.value !== "stale") return null;
   return (
-    <div class="stale" role="alert">
+    <div class="stale-bar" role="alert">
+      <Icon name="alert" />
       Connection lost. Prices, books and orders may be out of date. Reconnecting…
     </div>
   );
@@ -248,12 +144,12 @@ function Footer() {
   return (
     <footer>
       <span class={`stream ${state}`}>
-        {state === "live" ? "Live" : state === "stale" ? "Disconnected" : "Connecting…"}
+        {state === "live" ? "Prices live" : state === "stale" ? "Disconnected" : "Connecting…"}
       </span>
       <a href={href("/docs")}>API reference</a>
       <a href={`${href("/")}api/v1/solvency`}>Solvency</a>
-      <span class="faint">Times are in {timeZone()}.</span>
-      <span class="faint">Each share of the winning outcome pays 1 USDC.</span>
+      <span>Times are in {timeZone()}.</span>
+      <span>Each share of the winning outcome pays 1 USDC.</span>
     </footer>
   );
 }

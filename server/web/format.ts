@@ -4,8 +4,20 @@
 export const SHARE_MICRO = 1_000_000;
 const MICRO_DIGITS = 6;
 
-/** "1,234.50": exact, with at least two decimals. */
+const MICRO_PER_CENT = 10_000;
+
+/** "1,234.50": rounded to the nearest cent; "<0.01" for less. For summaries: amounts that are booked are exact. */
 export function money(micro: number): string {
+  const cents = Math.round(Math.abs(micro) / MICRO_PER_CENT);
+  if (cents === 0 && micro !== 0) return micro < 0 ? "−<0.01" : "<0.01";
+  return exactMoney(Math.sign(micro) * cents * MICRO_PER_CENT);
+}
+
+/** As `money`, rounded down: never more than there is to spend. */
+export const spendable = (micro: number): string => exactMoney(Math.floor(micro / MICRO_PER_CENT) * MICRO_PER_CENT);
+
+/** "1,234.50", "0.000150": exact, with at least two decimals. */
+export function exactMoney(micro: number): string {
   const digits = String(Math.abs(micro)).padStart(MICRO_DIGITS + 1, "0");
   const whole = digits.slice(0, -MICRO_DIGITS).replaceAll(/\B(?=(\d{3})+$)/g, ",");
   const decimals = digits.slice(-MICRO_DIGITS).replace(/0{1,4}$/, "");
@@ -48,26 +60,37 @@ export const parsePercent = (text: string): number | null => readNumber(text, 2)
 /** Parses a whole number; null if the text is none. */
 export const parseCount = (text: string): number | null => readNumber(text, 0);
 
-/** Parses a price in percent to BPS; null unless it is 0.01 to 99.99. */
+/** Parses a price in cents to BPS; null unless it is 0.01 to 99.99. */
 export function parsePrice(text: string): number | null {
   const bps = parsePercent(text);
   return bps !== null && bps >= 1 && bps <= 9_999 ? bps : null;
 }
 
-/** "42%", "42.5%": a price as a probability. */
+/** "42%", "1.5%": a fee, a rebate, or a share of something. */
 export const percent = (bps: number | null): string => (bps === null ? "–" : `${bps / 100}%`);
 
-/** "42.50%", for columns of prices. */
-export const fullPercent = (bps: number): string => `${(bps / 100).toFixed(2)}%`;
+/** "51%": how likely, in whole percent; "<1%" and ">99%" near the ends. */
+export function chanceText(bps: number | null): string {
+  if (bps === null) return "–";
+  if (bps > 0 && bps < 100) return "<1%";
+  return bps < 10_000 && bps > 9_900 ? ">99%" : `${Math.round(bps / 100)}%`;
+}
 
-/** "42.5¢": the price of a share in cents. */
-export const cents = (bps: number | null): string => (bps === null ? "–" : `${bps / 100}¢`);
+/** "52.0", "51.25": the price of a share in cents, without its unit. For columns that name it. */
+export function priceNumber(bps: number | null): string {
+  if (bps === null) return "–";
+  return (bps / 100).toFixed(bps % 10 === 0 ? 1 : 2);
+}
+
+/** "52.0¢": the price of a share. */
+export const cents = (bps: number | null): string => (bps === null ? "–" : `${priceNumber(bps)}¢`);
 
 export const shares = (count: number): string => count.toLocaleString("en-US");
 
-const COMPACT = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
-/** "12.3K". */
-export const compact = (count: number): string => COMPACT.format(count);
+const COMPACT = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 3 });
+const MIN_COMPACT = 10_000;
+/** "1,917", "12.3K". */
+export const compact = (count: number): string => (count < MIN_COMPACT ? shares(count) : COMPACT.format(count));
 
 const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 const DATE_TIME = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
@@ -91,6 +114,9 @@ export function parseLocalTime(text: string): number | null {
   const at = text === "" ? Number.NaN : new Date(text).getTime();
   return Number.isNaN(at) ? null : at;
 }
+
+/** "Sports": a category, which operators may have written in small letters. */
+export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Turns a machine-readable name such as "max_live_orders" into words. */
 export const humanize = (name: string): string => name.replaceAll("_", " ");

@@ -1,6 +1,7 @@
-/** Caches markets cache only by id, such as those of positions and orders. Fetches each once, a few at a time. */
+/** Caches markets that are known only by id, such as those of positions and orders. Fetches each once, many at a time. */
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { MAX_LISTED_IDS } from "../markets/limits.ts";
 import { ApiError } from "./api.ts";
 import { request } from "./session.ts";
 import type { Market, Page } from "./types.ts";
@@ -9,10 +10,6 @@ const cache = signal<ReadonlyMap<number, Market>>(new Map());
 const wanted = new Set<number>();
 /** Ids that don't exist, or aren't public. */
 const missing = new Set<number>();
-const CONCURRENT_REQUESTS = 4;
-/** From this many missing markets on, one page of the market list probably covers most of them. */
-const LIST_THRESHOLD = 12;
-const MAX_LIST = 200;
 const RETRY_MS = 5_000;
 let isFetching = false;
 
@@ -44,30 +41,17 @@ async function fetchWanted(): Promise<void> {
   if (isFetching || wanted.size === 0) return;
   isFetching = true;
   try {
-    if (wanted.size >= LIST_THRESHOLD) {
-      const query = { limit: MAX_LIST, sort: "volume" };
-      cacheMarkets((await request<Page<Market>>("GET", "/markets", { query })).items);
-    }
     while (wanted.size > 0) {
-      const found = await Promise.all([...wanted].slice(0, CONCURRENT_REQUESTS).map(fetchMarket));
-      cacheMarkets(found.filter((market) => market !== null));
+      const ids = [...wanted].slice(0, MAX_LISTED_IDS);
+      const query = { ids: ids.join(), status: "all", limit: MAX_LISTED_IDS };
+      const { items } = await request<Page<Market>>("GET", "/markets", { query });
+      cacheMarkets(items);
+      for (const id of ids) if (wanted.delete(id)) missing.add(id);
     }
   } catch (error) {
     const seconds = error instanceof ApiError ? error.retryAfter : null;
     setTimeout(() => void fetchWanted(), seconds === null ? RETRY_MS : seconds * 1_000);
   } finally {
     isFetching = false;
-  }
-}
-
-/** Returns null if the market doesn't exist. */
-async function fetchMarket(id: number): Promise<Market | null> {
-  try {
-    return await request<Market>("GET", `/markets/${id}`);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 404) throw error;
-    missing.add(id);
-    wanted.delete(id);
-    return null;
   }
 }

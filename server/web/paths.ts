@@ -3,6 +3,7 @@ export const PAGE_PATHS = [
   "/",
   "/markets/:market",
   "/events/:event",
+  "/search",
   "/portfolio",
   "/wallet",
   "/propose",

@@ -37,8 +37,11 @@ export function sitePath(text: string | null): string {
     : "/";
 }
 
-/** @param path below the base @param replace replace the current history entry */
-export function navigate(path: string, replace = false): void {
+/**
+ * @param path below the base @param replace replace the current history entry
+ * @param keepFocus the user goes on typing where they are
+ */
+export function navigate(path: string, replace = false, keepFocus = false): void {
   const target = href(path);
   if (replace) history.replaceState(null, "", target);
   else history.pushState(null, "", target);
@@ -46,6 +49,7 @@ export function navigate(path: string, replace = false): void {
   url.value = currentUrl();
   if (!isOther) return;
   window.scrollTo(0, 0);
+  if (keepFocus) return;
   // Screen readers continue at the start of the new page.
   requestAnimationFrame(() => document.querySelector<HTMLElement>("main")?.focus({ preventScroll: true }));
 }

@@ -42,7 +42,8 @@ describe.skipIf(NO_BROWSER)("a trader's page", () => {
   /** Expects the page to show the book as the API returns it. */
   async function expectBook(page: Page): Promise<void> {
     const shown = async () => ({ bids: await levelsOf(page, "buy"), asks: await levelsOf(page, "sell") });
-    const textOf = ([price, quantity]: readonly number[]): string => `${(price! / 100).toFixed(2)}% ${quantity}`;
+    const textOf = ([price, quantity]: readonly number[]): string =>
+      `${(price! / 100).toFixed(price! % 10 === 0 ? 1 : 2)} ${quantity}`;
     const { bids, asks } = await maker.book(market.id, market.outcomes[0]!);
     await expect.poll(shown, PATIENTLY).toEqual({ bids: bids.map(textOf), asks: asks.map(textOf) });
   }
@@ -68,7 +69,7 @@ describe.skipIf(NO_BROWSER)("a trader's page", () => {
     await page.keyboard.type("7");
     await page.keyboard.press("Enter");
     const orders = page.getByRole("region", { name: "Your open orders" });
-    await orders.getByRole("row", { name: /Buy Outcome 0 45.5% 0 of 7/ }).waitFor();
+    await orders.getByRole("row", { name: /Buy Outcome 0 45\.5 0 of 7/ }).waitFor();
     expect(await maker.book(market.id, market.outcomes[0]!)).toMatchObject({
       bids: expect.arrayContaining([[4_550, 7]]),
     });
@@ -115,7 +116,7 @@ describe.skipIf(NO_BROWSER)("a trader's page", () => {
     await expectBook(page);
     await maker.place(terms(market, 0, BUY, 4_750, 60));
     await expectBook(page);
-    await page.getByRole("contentinfo").getByText("Live", { exact: true }).waitFor();
+    await page.getByRole("contentinfo").getByText("Prices live", { exact: true }).waitFor();
     await ticketOf(page).getByLabel("Price").fill("49");
     await ticketOf(page).getByLabel("Shares").fill("45");
     await ticketOf(page).getByRole("button", { name: "Buy 45 Outcome 0" }).click();

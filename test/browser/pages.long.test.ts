@@ -26,6 +26,7 @@ type Addresses = Partial<Record<PagePath, readonly string[]>>;
 const VISITOR_PAGES: Addresses = {
   "/": ["/"],
   "/markets/:market": ["/markets/market-0", "/markets/market-1"],
+  "/search": ["/search", "/search?q=market"],
   "/sign-in": ["/sign-in"],
   "/sign-in/done": ["/sign-in/done"],
   "/sign-up": ["/sign-up"],

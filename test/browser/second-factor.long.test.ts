@@ -201,7 +201,7 @@ async function proveByPassword(page: Page, button: string): Promise<void> {
 }
 
 async function signOut(page: Page): Promise<void> {
-  await page.getByLabel("Account menu", { exact: true }).first().click();
+  await page.getByLabel("Account menu").first().click();
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.waitForURL((url) => url.pathname === "/");
 }

@@ -120,7 +120,7 @@ async function credit(desk: Page, email: string, amount: string): Promise<void> 
 /** Expects the available balance in the page header. */
 async function expectBalance(page: Page, text: string): Promise<void> {
   const shown = page.getByRole("banner").getByTitle("Available balance, USDC");
-  await expect.poll(() => shown.textContent(), PATIENTLY).toBe(`${text} USDC`);
+  await expect.poll(() => shown.textContent(), PATIENTLY).toBe(`Available, USDC${text}`);
 }
 
 const ownOrders = (page: Page) => page.getByRole("region", { name: "Your open orders" });
@@ -142,14 +142,14 @@ async function tradeSets(ada: Page, bert: Page): Promise<void> {
   await ticketOf(ada).getByRole("button", { name: "Buy 123 Outcome 0" }).click();
   await ownOrders(ada).getByRole("row").filter({ hasText: "0 of 123" }).waitFor();
   await expectBalance(ada, "448.59");
-  for (const page of [ada, bert]) await expect.poll(() => levelsOf(page, "buy"), PATIENTLY).toEqual(["42.00% 123"]);
+  for (const page of [ada, bert]) await expect.poll(() => levelsOf(page, "buy"), PATIENTLY).toEqual(["42.0 123"]);
 
   await fillInTicket(bert, { side: "Buy", outcome: "Outcome 1", price: "60", shares: "123" });
   // Bert pays what Ada's order leaves of 1 USDC; the rest of his limit price is on hold until the fill.
   await expect
     .poll(() => orderSummaryOf(bert), PATIENTLY)
     .toEqual({
-      "Fills now": "all at about 58%",
+      "Fills now": "all at about 58.0¢",
       Cost: "71.34 USDC",
       "Trading fee": "none for buyers",
       "On hold": "73.80 USDC",
@@ -166,16 +166,16 @@ async function tradeSets(ada: Page, bert: Page): Promise<void> {
     .waitFor();
   await ownOrders(ada).getByText("No open orders.").waitFor();
   await ownShares(ada)
-    .getByRole("row", { name: /^Outcome 0 123 42%/ })
+    .getByRole("row", { name: /^Outcome 0 123 42\.0/ })
     .waitFor();
   await ownShares(bert)
-    .getByRole("row", { name: /^Outcome 1 123 58%/ })
+    .getByRole("row", { name: /^Outcome 1 123 58\.0/ })
     .waitFor();
   // A mint has no fee and therefore pays no rebate to Ada, the maker.
   await expectBalance(ada, "448.59");
   await expectBalance(bert, "428.66");
   for (const page of [ada, bert]) {
-    await page.getByRole("region", { name: "Recent trades" }).getByRole("row", { name: /Buy Outcome 1.* 58\.00% 123$/ }).waitFor(); // biome-ignore format: one line
+    await page.getByRole("region", { name: "Recent trades" }).getByRole("row", { name: /Buy Outcome 1.* 58\.0 123$/ }).waitFor(); // biome-ignore format: one line
     await page.getByText("The book is empty").waitFor();
   }
 }
@@ -188,9 +188,9 @@ async function amendFillCancel(ada: Page, bert: Page): Promise<void> {
     .toEqual({
       Rests: "all",
       Proceeds: "11.50 USDC",
-      "Trading fee": "−0.1725 USDC",
-      "You receive": "11.3275 USDC",
-      "Realized P&L": "+1.6675 USDC",
+      "Trading fee": "−0.17 USDC",
+      "You receive": "11.33 USDC",
+      Profit: "+1.67 USDC",
     });
   await ticketOf(ada).getByRole("button", { name: "Sell 23 Outcome 0" }).click();
   await ownOrders(ada)
@@ -202,21 +202,21 @@ async function amendFillCancel(ada: Page, bert: Page): Promise<void> {
   await dialog.getByText(/loses its queue priority/).waitFor();
   await dialog.getByRole("button", { name: "Amend" }).click();
   await ownOrders(ada)
-    .getByRole("row", { name: /Sell Outcome 0 45% 0 of 20/ })
+    .getByRole("row", { name: /Sell Outcome 0 45\.0 0 of 20/ })
     .waitFor();
 
   await bert.getByRole("button", { name: "Outcome 0", exact: true }).click();
-  await expect.poll(() => levelsOf(bert, "sell"), PATIENTLY).toEqual(["45.00% 20"]);
+  await expect.poll(() => levelsOf(bert, "sell"), PATIENTLY).toEqual(["45.0 20"]);
   await bert.getByRole("list", { name: /^Asks/ }).getByRole("button").click();
   await ticketOf(bert).getByLabel("Shares").fill("5");
-  await expect.poll(() => orderSummaryOf(bert)).toMatchObject({ "Fills now": "all at about 45%", Cost: "2.25 USDC" });
+  await expect.poll(() => orderSummaryOf(bert)).toMatchObject({ "Fills now": "all at about 45.0¢", Cost: "2.25 USDC" });
   await ticketOf(bert).getByRole("button", { name: "Buy 5 Outcome 0" }).click();
   await expectBalance(bert, "426.41");
   await ownOrders(ada)
     .getByRole("row", { name: /5 of 20/ })
     .waitFor();
-  // 2.25 USDC less the 1.5% fee, plus a rebate of 5 BPS.
-  await expectBalance(ada, "450.807375");
+  // 2.25 USDC less the 1.5% fee, plus a rebate of 5 BPS: 450.807375.
+  await expectBalance(ada, "450.80");
 
   await ownOrders(ada)
     .getByRole("button", { name: /^Cancel order/ })

@@ -47,8 +47,8 @@ describe.skipIf(NO_BROWSER)("a token created on the page", () => {
     const orders = market.getByRole("region", { name: "Your open orders" });
     await orders.getByText("No open orders.").waitFor();
     expect(await runScript(token, 4_200)).toBe("202 0");
-    await orders.getByRole("row", { name: /Buy Outcome 0 42% 0 of 100/ }).waitFor();
-    await expect.poll(() => levelsOf(market, "buy"), PATIENTLY).toEqual(["42.00% 100"]);
+    await orders.getByRole("row", { name: /Buy Outcome 0 42\.0 0 of 100/ }).waitFor();
+    await expect.poll(() => levelsOf(market, "buy"), PATIENTLY).toEqual(["42.0 100"]);
 
     expect(await page.content()).not.toContain(token);
     await page.reload();
@@ -64,7 +64,7 @@ describe.skipIf(NO_BROWSER)("a token created on the page", () => {
     await own.getByText("No tokens yet.").waitFor();
     expect(await runScript(token, 4_100)).toBe("401 40100");
     // Its orders stay open, as the dialog said.
-    expect(await levelsOf(market, "buy")).toEqual(["42.00% 100"]);
+    expect(await levelsOf(market, "buy")).toEqual(["42.0 100"]);
   });
 });
 

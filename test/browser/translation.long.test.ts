@@ -122,9 +122,9 @@ describe.skipIf(NO_BROWSER)("with a program that changes the page's text", () =>
     // Somebody else's price appears and goes.
     const order = await maker.place(terms(market, 0, BUY, 4_900, 1));
     const bid = page.locator("table.outcomes td.up").first();
-    await expect.poll(() => bid.textContent(), PATIENTLY).toBe("49%");
+    await expect.poll(() => bid.textContent(), PATIENTLY).toBe("49.0");
     await maker.request("DELETE", `/orders/${order.id}`);
-    await expect.poll(() => bid.textContent(), PATIENTLY).not.toBe("49%");
+    await expect.poll(() => bid.textContent(), PATIENTLY).not.toBe("49.0");
     // All that it shows is what a page without that program shows.
     await enter(plain, "50", "");
     await plain.locator(".ticket input").first().focus();

@@ -124,6 +124,10 @@ licences, with the exceptions below; test/docs/licenses.test.ts fails on any oth
 
 ${EXCEPTIONS.map(({ shown, license, why }) => `- ${shown}, ${license}: ${why}.`).join("\n")}
 
+## Font
+
+Geist (@fontsource-variable/geist 5.3.0), SIL Open Font License 1.1: two subsets in server/web/fonts, with the licence.
+
 ## Runtime dependencies
 
 Including platform packages, of which npm installs one.

@@ -8,7 +8,7 @@ import { TestServer } from "../support/server.ts";
 
 const HTML = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 /** Of everything that the first page loads by itself, compressed. */
-const MAX_FIRST_LOAD_BYTES = 250 * 1_024;
+const MAX_FIRST_LOAD_BYTES = 50 * 1_024;
 
 let server: TestServer;
 let client: Client;
@@ -93,9 +93,11 @@ describe("the page", () => {
       const isAsset = path.startsWith("/assets/");
       expect(headers["cache-control"], path).toBe(isAsset ? "public, max-age=31536000, immutable" : "no-cache");
     }
+    const font = loadedBy(first.body.toString()).find((path) => path.endsWith(".woff2"));
+    expect((await get(font!)).headers["content-type"]).toBe("font/woff2");
   });
 
-  it("loads less than 250 KB at first", async () => {
+  it("loads less than 50 KB at first", async () => {
     const encoding = { "accept-encoding": "br" };
     const document = await get("/", encoding);
     const paths = loadedBy(brotliDecompressSync(document.body).toString());

@@ -1,7 +1,20 @@
 /** Numbers as people of any country type them: read as meant, or rejected. */
 import { describe, expect, test } from "vitest";
 import { MAX_MONEY_MICRO } from "../../engine/limits.ts";
-import { money, parseCount, parseMoney, parsePercent, parsePrice } from "../../server/web/format.ts";
+import {
+  cents,
+  chanceText,
+  compact,
+  exactMoney,
+  money,
+  parseCount,
+  parseMoney,
+  parsePercent,
+  parsePrice,
+  priceNumber,
+  signedMoney,
+  spendable,
+} from "../../server/web/format.ts";
 
 describe("amounts", () => {
   test.each([
@@ -28,8 +41,8 @@ describe("amounts", () => {
     ["1'234.50", 1_234_500_000],
     ["1’234,50", 1_234_500_000],
     ["5.", 5_000_000],
-    [money(MAX_MONEY_MICRO), MAX_MONEY_MICRO],
-    [money(MAX_MONEY_MICRO).replaceAll(",", ""), MAX_MONEY_MICRO],
+    [exactMoney(MAX_MONEY_MICRO), MAX_MONEY_MICRO],
+    [exactMoney(MAX_MONEY_MICRO).replaceAll(",", ""), MAX_MONEY_MICRO],
   ])("%s is an amount", (text, micro) => {
     expect(parseMoney(text)).toBe(micro);
   });
@@ -45,7 +58,63 @@ describe("amounts", () => {
   });
 
   test("what the page shows is read as the same amount", () => {
-    for (let micro = 1; micro < MAX_MONEY_MICRO; micro = micro * 7 + 3) expect(parseMoney(money(micro))).toBe(micro);
+    for (let micro = 1; micro < MAX_MONEY_MICRO; micro = micro * 7 + 3)
+      expect(parseMoney(exactMoney(micro))).toBe(micro);
+  });
+});
+
+describe("what the page shows", () => {
+  test.each([
+    [5_100, "51%"],
+    [5_149, "51%"],
+    [5_150, "52%"],
+    [0, "0%"],
+    [1, "<1%"],
+    [99, "<1%"],
+    [100, "1%"],
+    [9_900, "99%"],
+    [9_901, ">99%"],
+    [9_999, ">99%"],
+    [10_000, "100%"],
+    [null, "–"],
+  ])("a chance of %s BPS is %s", (bps, text) => {
+    expect(chanceText(bps)).toBe(text);
+  });
+
+  test.each([
+    [5_200, "52.0"],
+    [5_210, "52.1"],
+    [5_125, "51.25"],
+    [1, "0.01"],
+    [10, "0.1"],
+    [9_999, "99.99"],
+    [null, "–"],
+  ])("a price of %s BPS is %s cents", (bps, text) => {
+    expect(priceNumber(bps)).toBe(text);
+    expect(cents(bps)).toBe(bps === null ? text : `${text}¢`);
+  });
+
+  test.each([
+    [4_218_360_000, "4,218.36", "4,218.36"],
+    [450_807_375, "450.81", "450.80"],
+    [999_999, "1.00", "0.99"],
+    [4_999, "<0.01", "0.00"],
+    [5_000, "0.01", "0.00"],
+    [0, "0.00", "0.00"],
+  ])("%s micro-USDC are %s, and %s to spend", (micro, text, free) => {
+    expect([money(micro), spendable(micro)]).toEqual([text, free]);
+    if (micro > 0) expect([signedMoney(micro), signedMoney(-micro)]).toEqual([`+${text}`, `−${text}`]);
+  });
+
+  test.each([
+    [1_917, "1,917"],
+    [9_999, "9,999"],
+    [10_000, "10K"],
+    [411_953, "412K"],
+    [91_400, "91.4K"],
+    [1_234_567, "1.23M"],
+  ])("%s shares in a summary are %s", (count, text) => {
+    expect(compact(count)).toBe(text);
   });
 });
 

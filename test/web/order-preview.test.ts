@@ -127,7 +127,7 @@ describe("an order preview", () => {
 
   test("blocks orders that can't work, and says why", () => {
     const blocked: [Partial<Draft>, Partial<PreviewContext>, "price" | "quantity" | "expires", RegExp][] = [
-      [{ price: "100", quantity: "1" }, {}, "price", /between 0\.01% and 99\.99%/],
+      [{ price: "100", quantity: "1" }, {}, "price", /between 0\.01¢ and 99\.99¢/],
       [{ price: "4.001", quantity: "1" }, {}, "price", /two decimals/],
       [{ price: "40", quantity: "1.5" }, {}, "quantity", /whole number/],
       [{ price: "40", quantity: "1,5" }, {}, "quantity", /whole number/],
@@ -136,9 +136,9 @@ describe("an order preview", () => {
       [{ kind: "market", quantity: "101" }, {}, "quantity", /Set a worst price to reduce/],
       [{ side: "sell", price: "40", quantity: "71" }, {}, "quantity", /70 available shares of Yes/],
       [{ side: "sell", price: "40", quantity: "1" }, { position: undefined }, "quantity", /no shares of Yes/],
-      [{ kind: "post_only", price: "40", quantity: "1" }, {}, "price", /below 40%/],
+      [{ kind: "post_only", price: "40", quantity: "1" }, {}, "price", /below 40\.0¢/],
       [{ kind: "market", quantity: "10" }, { depth: [] }, "quantity", /no asks in the book/],
-      [{ price: "39", quantity: "10", timeInForce: "ioc" }, {}, "quantity", /the best is 40%/],
+      [{ price: "39", quantity: "10", timeInForce: "ioc" }, {}, "quantity", /the best is 40\.0¢/],
       [{ price: "45", quantity: "101", timeInForce: "fok" }, {}, "quantity", /Only 100 shares/],
       [{ price: "40", quantity: "1", timeInForce: "gtd", expires: "2001-01-01T00:00" }, {}, "expires", /in the future/],
       [

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { dateTime } from "../format.ts";
 import { signedInUser } from "../session.ts";
+import { AccountLinks } from "../shell/account-links.tsx";
 import { AccountLayout, focusHeading } from "../ui/account-layout.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { PhoneVerification } from "../ui/phone-verification.tsx";
@@ -17,6 +18,9 @@ export default function Account() {
   useUserRefresh();
   return (
     <AccountLayout path="/account">
+      <nav class="panel account-links" aria-label="More">
+        <AccountLinks />
+      </nav>
       <div class="account">
         <div class="stack">
           <EmailPanel />

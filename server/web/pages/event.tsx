@@ -1,15 +1,17 @@
 /** An event's page: its markets with their chances, live. */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
-import { compact, date, shares } from "../format.ts";
+import { capitalized, compact, date, shares } from "../format.ts";
 import { cacheMarkets } from "../market-cache.ts";
 import { href } from "../router.ts";
 import { request } from "../session.ts";
 import type { Market, MarketEvent, Page } from "../types.ts";
 import { Empty, ErrorNotice, Loading, NotFound } from "../ui/notices.tsx";
+import { PageFacts } from "../ui/page-facts.tsx";
 import { LoadMore } from "../ui/table.tsx";
+import { Tile } from "../ui/tile.tsx";
 import { useAction, useFetch } from "../ui/use-data.ts";
-import { MarketCard } from "./feed.tsx";
+import { MarketCard } from "./feed/cards.tsx";
 
 export default function EventPage({ param }: { param: string }) {
   const { data, error, reload } = useFetch(
@@ -44,23 +46,28 @@ function EventView({ event }: { event: MarketEvent }) {
   const markets = [...new Map([...event.markets, ...laterMarkets].map((market) => [market.id, market])).values()];
   return (
     <>
-      <header class="stack">
-        <p class="row faint">
-          <a href={href("/?kind=event")}>Events</a>
-          {category !== null && (
-            <>
-              <span aria-hidden="true">›</span>
-              <a href={href(`/?category=${encodeURIComponent(category)}`)}>{category}</a>
-            </>
-          )}
-        </p>
-        <h1>{title}</h1>
-        <p class="row faint">
-          <span>{market_count === 1 ? "1 market" : `${shares(market_count)} markets`}</span>
-          <span>{compact(volume)} shares traded</span>
-          <span>{compact(volume_24h)} in 24 h</span>
-          {closes_at !== null && <span>closes {date(closes_at)}</span>}
-        </p>
+      <header class="page-head">
+        <Tile slug={event.slug} size="large" />
+        <div>
+          <p class="crumbs">
+            <a href={href("/?kind=event")}>Events</a>
+            {category !== null && (
+              <>
+                <span aria-hidden="true">/</span>
+                <a href={href(`/?category=${encodeURIComponent(category)}`)}>{capitalized(category)}</a>
+              </>
+            )}
+          </p>
+          <h1>{title}</h1>
+        </div>
+        <PageFacts
+          facts={[
+            ["Markets", shares(market_count)],
+            ["24 h volume", `${compact(volume_24h)} shares`],
+            ["Volume", `${compact(volume)} shares`],
+            ["Closes", closes_at === null ? null : date(closes_at)],
+          ]}
+        />
       </header>
       {markets.length === 0 && <Empty>This event has no markets yet.</Empty>}
       <ul class="feed">

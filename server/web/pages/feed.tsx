@@ -1,18 +1,15 @@
-/** The home page: markets and events by volume in the last 24 hours, with search. */
+/** The home page: markets and events by volume in the last 24 hours. */
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api.ts";
-import { compact, date, percent } from "../format.ts";
-import { chance, useInView, useLiveMarket } from "../market-tickers.ts";
-import { href, search, setSearch } from "../router.ts";
-import type { FeedItem, Feed as FeedPage, Market } from "../types.ts";
+import { capitalized } from "../format.ts";
+import { navigate, search, setSearch } from "../router.ts";
+import type { Feed as FeedPage } from "../types.ts";
 import { SegmentedControl } from "../ui/fields.tsx";
 import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
 import { useFetch } from "../ui/use-data.ts";
+import { EventCard, MarketCard } from "./feed/cards.tsx";
 
 const PAGE_SIZE = 24;
-const TYPING_MS = 200;
-const SHOWN_MARKETS = 4;
-const SHOWN_OUTCOMES = 3;
 type Kind = "all" | "market" | "event";
 
 export function Feed() {
@@ -20,23 +17,33 @@ export function Feed() {
   const q = params.get("q") ?? "";
   const category = params.get("category") ?? "";
   const kind = (params.get("kind") ?? "all") as Kind;
-  const page = Math.max(1, Number(params.get("page")) || 1);
-  const query = { q, category, page, size: PAGE_SIZE, kind: kind === "all" ? null : kind };
-  const { data, error, reload } = useFetch(
-    (signal) => call<FeedPage>("GET", "/feed", { query, signal }),
-    JSON.stringify(query),
-  );
   const [categories, setCategories] = useState<readonly string[]>([]);
-  useEffect(() => {
-    if (data === null) return;
-    const found = data.items.map((item) => item.category).filter((each) => each !== null);
+  const addCategories = ({ items }: FeedPage): void => {
+    const found = items.map((item) => item.category).filter((each) => each !== null);
     setCategories((before) => [...new Set([...before, ...found])].sort());
-  }, [data]);
+  };
+  useEffect(() => {
+    // Searches have a page of their own; older links name this one.
+    if (q !== "") navigate(`/search?q=${encodeURIComponent(q)}`, true);
+  }, [q]);
   return (
     <>
-      <h1 class="hidden">Markets</h1>
+      <h1>Markets</h1>
       <div class="filters">
-        <Search value={q} />
+        {categories.length > 0 && (
+          <nav class="chips" aria-label="Categories">
+            {["", ...categories].map((each) => (
+              <button
+                key={each}
+                type="button"
+                aria-pressed={each === category}
+                onClick={() => setSearch({ category: each, page: null })}
+              >
+                {each === "" ? "All" : capitalized(each)}
+              </button>
+            ))}
+          </nav>
+        )}
         <SegmentedControl
           label="Show"
           value={kind}
@@ -48,57 +55,49 @@ export function Feed() {
           onChange={(value) => setSearch({ kind: value === "all" ? null : value, page: null })}
         />
       </div>
-      {categories.length > 0 && (
-        <nav class="chips" aria-label="Categories">
-          {["", ...categories].map((each) => (
-            <button
-              key={each}
-              type="button"
-              aria-pressed={each === category}
-              onClick={() => setSearch({ category: each, page: null })}
-            >
-              {each === "" ? "All categories" : each}
-            </button>
-          ))}
-        </nav>
-      )}
-      <ErrorNotice error={error} retry={reload} />
-      {data === null && error === null && <Loading />}
-      {data !== null && <Items feed={data} isFiltered={q !== "" || category !== "" || kind !== "all"} />}
+      <FeedItems
+        query={{ category, kind: kind === "all" ? null : kind }}
+        empty={category === "" && kind === "all" ? "No open markets" : "No open markets here"}
+        onLoad={addCategories}
+      />
     </>
   );
 }
 
-function Search({ value }: { value: string }) {
-  const [text, setText] = useState(value);
-  // The search can also change through the history or a link.
-  useEffect(() => setText(value), [value]);
+interface ItemsProps {
+  query: Readonly<Record<string, string | null>>;
+  empty: string;
+  onLoad?: (feed: FeedPage) => void;
+}
+
+/** A page of markets and events; the address says which. */
+export function FeedItems({ query: filters, empty, onLoad }: ItemsProps) {
+  const page = Math.max(1, Number(search.value.get("page")) || 1);
+  const query = { ...filters, page, size: PAGE_SIZE };
+  const { data, error, reload } = useFetch(
+    (signal) => call<FeedPage>("GET", "/feed", { query, signal }),
+    JSON.stringify(query),
+  );
   useEffect(() => {
-    if (text.trim() === value) return;
-    const timer = setTimeout(() => setSearch({ q: text.trim(), page: null }), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [text, value]);
+    if (data !== null) onLoad?.(data);
+  }, [data]);
   return (
-    <search>
-      <input
-        type="search"
-        aria-label="Search markets and events"
-        placeholder="Search markets and events"
-        maxLength={200}
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-      />
-    </search>
+    <>
+      <ErrorNotice error={error} retry={reload} />
+      {data === null && error === null && <Loading />}
+      {data !== null && <Items feed={data} empty={empty} />}
+    </>
   );
 }
 
-function Items({ feed, isFiltered }: { feed: FeedPage; isFiltered: boolean }) {
+function Items({ feed, empty }: { feed: FeedPage; empty: string }) {
   const { items, page, size, total } = feed;
-  if (items.length === 0) {
-    return <Empty>{isFiltered ? "No results" : "No open markets"}</Empty>;
-  }
+  if (items.length === 0) return <Empty>{empty}</Empty>;
   const pages = Math.ceil(total / size);
-  const go = (to: number) => setSearch({ page: to === 1 ? null : String(to) });
+  const go = (to: number) => {
+    setSearch({ page: to === 1 ? null : String(to) });
+    window.scrollTo(0, 0);
+  };
   return (
     <>
       <ul class="feed">
@@ -122,98 +121,5 @@ function Items({ feed, isFiltered }: { feed: FeedPage; isFiltered: boolean }) {
         </nav>
       )}
     </>
-  );
-}
-
-export function MarketCard({ market: given }: { market: Market }) {
-  const { ref, isInView } = useInView<HTMLElement>();
-  const market = useLiveMarket(given, isInView);
-  const shown = [...market.outcomes].sort((a, b) => (chance(b) ?? 0) - (chance(a) ?? 0));
-  const isBinary = market.outcomes.length === 2;
-  return (
-    <article class="card" ref={ref}>
-      <h2>
-        <a href={href(`/markets/${market.slug}`)}>{market.question}</a>
-      </h2>
-      <ul class="chances">
-        {(isBinary ? market.outcomes : shown.slice(0, SHOWN_OUTCOMES)).map((outcome) => (
-          <Chance key={outcome.id} name={outcome.name} bps={chance(outcome)} />
-        ))}
-        {shown.length > SHOWN_OUTCOMES && <li class="faint">and {shown.length - SHOWN_OUTCOMES} more</li>}
-      </ul>
-      <CardFoot category={market.category} volume={market.volume_24h} closesAt={market.closes_at} />
-    </article>
-  );
-}
-
-function EventCard({ event }: { event: Extract<FeedItem, { kind: "event" }> }) {
-  const { ref, isInView } = useInView<HTMLElement>();
-  const more = event.market_count - Math.min(SHOWN_MARKETS, event.markets.length);
-  return (
-    <article class="card event" ref={ref}>
-      <h2>
-        <a href={href(`/events/${event.slug}`)}>{event.title}</a>
-      </h2>
-      <ul class="chances">
-        {event.markets.slice(0, SHOWN_MARKETS).map((market) => (
-          <EventMarket key={market.id} market={market} isShown={isInView} />
-        ))}
-        {more > 0 && <li class="faint">and {more} more</li>}
-      </ul>
-      <CardFoot category={event.category} volume={event.volume_24h} closesAt={event.closes_at} />
-    </article>
-  );
-}
-
-function EventMarket({ market: given, isShown }: { market: Market; isShown: boolean }) {
-  const market = useLiveMarket(given, isShown);
-  return (
-    <li>
-      <a href={href(`/markets/${market.slug}`)}>{market.question}</a>
-      <span class="number" translate={false}>
-        {standingOf(market)}
-      </span>
-    </li>
-  );
-}
-
-/** The result of a market that has ended, else the outcome that is likeliest. */
-function standingOf({ status, outcomes, resolution }: Market): string {
-  if (resolution === null) {
-    const [best] = [...outcomes].sort((a, b) => (chance(b) ?? 0) - (chance(a) ?? 0));
-    return best === undefined ? "" : `${best.name} ${percent(chance(best))}`;
-  }
-  if (status === "voided") return "Voided";
-  const winner = outcomes.find(({ id }) => id === resolution.outcome_id);
-  return winner === undefined ? "Resolved" : `Resolved: ${winner.name}`;
-}
-
-function Chance({ name, bps }: { name: string; bps: number | null }) {
-  return (
-    <li>
-      <span translate={false}>{name}</span>
-      <meter min={0} max={10_000} value={bps ?? 0} aria-hidden="true" />
-      <span class="number" translate={false}>
-        {percent(bps)}
-      </span>
-    </li>
-  );
-}
-
-function CardFoot({
-  category,
-  volume,
-  closesAt,
-}: {
-  category: string | null;
-  volume: number;
-  closesAt: number | null;
-}) {
-  return (
-    <footer class="faint">
-      {category !== null && <span>{category}</span>}
-      <span>{compact(volume)} shares in 24 h</span>
-      {closesAt !== null && <span>closes {date(closesAt)}</span>}
-    </footer>
   );
 }

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import "./market.css";
 import { openOrders } from "../account-state.ts";
 import { ApiError } from "../api.ts";
-import { dateTime, percent } from "../format.ts";
+import { cents, dateTime } from "../format.ts";
 import { cacheMarkets } from "../market-cache.ts";
 import { useLiveMarket } from "../market-tickers.ts";
 import { search, setSearch } from "../router.ts";
@@ -29,7 +29,7 @@ import { Outcomes } from "./market/outcomes.tsx";
 import { OwnTrading } from "./market/own-trading.tsx";
 
 /** On wide screens the ticket is a column; on narrow ones a bar at the bottom opens it. */
-const WIDE = "(min-width: 56.25em)";
+const WIDE = "(min-width: 64em)";
 
 export default function MarketPage({ param }: { param: string }) {
   const loaded = useFetch(
@@ -200,10 +200,10 @@ function TicketBar({ outcome, change, onOpen }: TicketProps & { onOpen: () => vo
         {outcome.name}
       </span>
       <button type="button" class="buy" translate={false} onClick={() => open("buy")}>
-        Buy {percent(outcome.implied_ask)}
+        Buy {cents(outcome.implied_ask)}
       </button>
       <button type="button" class="sell" translate={false} onClick={() => open("sell")}>
-        Sell {percent(outcome.implied_bid)}
+        Sell {cents(outcome.implied_bid)}
       </button>
     </div>
   );

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import "./portfolio.css";
 import "./wallet.css";
 import { balance } from "../account-state.ts";
-import { money } from "../format.ts";
+import { money, spendable } from "../format.ts";
 import { request } from "../session.ts";
 import type { Limits } from "../types.ts";
 import { Loading } from "../ui/notices.tsx";
@@ -57,7 +57,7 @@ function Balances() {
       <div>
         <dt>Available</dt>
         <dd class="large">
-          {money(available)} <small>USDC</small>
+          {spendable(available)} <small>USDC</small>
         </dd>
       </div>
       <div>

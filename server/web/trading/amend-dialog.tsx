@@ -5,7 +5,7 @@ import { parsePrice, shares } from "../format.ts";
 import { request } from "../session.ts";
 import type { Market, Order } from "../types.ts";
 import { Dialog } from "../ui/dialog.tsx";
-import { COUNT, NumberField, PERCENT } from "../ui/fields.tsx";
+import { COUNT, NumberField, PRICE } from "../ui/fields.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { toast } from "../ui/toast.tsx";
 import { useAction } from "../ui/use-data.ts";
@@ -36,7 +36,7 @@ export function AmendDialog({
   const newPrice = parsePrice(price);
   const newQuantity = parseQuantity(quantity);
   const problems = {
-    price: newPrice === null ? "Price must be between 0.01% and 99.99%, with at most two decimals." : null,
+    price: newPrice === null ? "Price must be between 0.01¢ and 99.99¢, with at most two decimals." : null,
     quantity: quantityProblem(newQuantity, order.filled),
   };
   const isValid = problems.price === null && problems.quantity === null;
@@ -65,7 +65,7 @@ export function AmendDialog({
         <p>
           <OrderName order={order} market={market} isSingleMarket={false} />
         </p>
-        <NumberField label="Price" unit="%" kind={PERCENT} value={price} onInput={setPrice} problem={problems.price} />
+        <NumberField label="Price" unit="¢" kind={PRICE} value={price} onInput={setPrice} problem={problems.price} />
         <NumberField
           label="Total quantity"
           unit="shares"
@@ -79,7 +79,7 @@ export function AmendDialog({
           {isSame ? "No changes yet." : keepsPriority ? KEEPS_PRIORITY : LOSES_PRIORITY}
         </p>
         <ErrorNotice error={error} />
-        <div class="row">
+        <div class="row ends">
           <button type="submit" class="primary" disabled={isBusy || isSame || !isValid}>
             {isBusy ? "Amending…" : "Amend"}
           </button>

@@ -1,7 +1,7 @@
 /** Draws candles with lightweight-charts. Loads the library when a chart is shown. */
 import type { IChartApi, ISeriesApi, UTCTimestamp } from "lightweight-charts";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { dateTime, fullPercent } from "../format.ts";
+import { chanceText, dateTime } from "../format.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 import type { Candle } from "./candles.ts";
 
@@ -80,7 +80,7 @@ async function makeChart(frameNow: () => HTMLElement | null, shape: Shape, isDai
     autoSize: true,
     // The library's logo needs an inline style, which our Content-Security-Policy forbids: a link below names TradingView.
     layout: { attributionLogo: false, fontFamily: getComputedStyle(document.body).fontFamily },
-    localization: { priceFormatter: fullPercent, timeFormatter: (time: number) => timeOf(time * 1_000, isDaily) },
+    localization: { priceFormatter: chanceText, timeFormatter: (time: number) => timeOf(time * 1_000, isDaily) },
     timeScale: {
       timeVisible: !isDaily,
       secondsVisible: false,
@@ -90,7 +90,7 @@ async function makeChart(frameNow: () => HTMLElement | null, shape: Shape, isDai
     handleScroll: { mouseWheel: false, vertTouchDrag: false },
     handleScale: { mouseWheel: false },
   });
-  const priceFormat = { type: "custom", minMove: 1, formatter: fullPercent } as const;
+  const priceFormat = { type: "custom", minMove: 1, formatter: chanceText } as const;
   const prices = chart.addSeries(shape === "candles" ? library.CandlestickSeries : library.AreaSeries, { priceFormat });
   const volumes = chart.addSeries(library.HistogramSeries, {
     priceFormat: { type: "volume" },
@@ -106,21 +106,39 @@ async function makeChart(frameNow: () => HTMLElement | null, shape: Shape, isDai
 
 /** Applies the page's current colors. */
 function paint({ chart, prices, volumes }: Drawn, shape: Shape): void {
-  const style = getComputedStyle(document.documentElement);
-  const color = (name: string): string => style.getPropertyValue(`--${name}`).trim();
+  const color = colorOf;
   chart.applyOptions({
-    layout: { background: { color: color("surface") }, textColor: color("faint") },
-    grid: { vertLines: { color: color("raised") }, horzLines: { color: color("raised") } },
+    layout: { background: { color: color("surface") }, textColor: color("text-3") },
+    grid: { vertLines: { visible: false }, horzLines: { color: color("line") } },
     rightPriceScale: { borderColor: color("line") },
     timeScale: { borderColor: color("line") },
   });
-  const [up, down, accent] = [color("up"), color("down"), color("accent")];
+  const [up, down, accent] = [color("buy"), color("sell"), color("series-1")];
   if (shape === "candles") {
     const candles = { upColor: up, downColor: down, wickUpColor: up, wickDownColor: down, borderVisible: false };
     prices.applyOptions(candles);
-  } else prices.applyOptions({ lineColor: accent, topColor: `${accent}44`, bottomColor: `${accent}00`, lineWidth: 2 });
-  volumes.applyOptions({ color: color("line") });
+  } else
+    prices.applyOptions({
+      lineColor: accent,
+      topColor: faded(accent, 0.16),
+      bottomColor: faded(accent, 0),
+      lineWidth: 2,
+    });
+  volumes.applyOptions({ color: faded(color("text-3"), 0.22) });
 }
+
+/** The current value of a token, as the library reads it: it knows no CSS functions. */
+function colorOf(name: string): string {
+  const probe = document.createElement("i");
+  probe.style.color = `var(--${name})`;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+/** @param color "rgb(1, 2, 3)" */
+const faded = (color: string, opacity: number): string => color.replace("rgb(", "rgba(").replace(")", `, ${opacity})`);
 
 /** Calls back when the color scheme changes. Returns a function that stops watching. */
 function watchColors(changed: () => void): () => void {

@@ -1,6 +1,6 @@
 /** The user's open orders, with actions to amend and cancel them. */
 import { useRef, useState } from "preact/hooks";
-import { humanize, percent, shares } from "../format.ts";
+import { humanize, priceNumber, shares } from "../format.ts";
 import type { Market, Order } from "../types.ts";
 import { type Column, Table } from "../ui/table.tsx";
 import { AmendDialog } from "./amend-dialog.tsx";
@@ -8,7 +8,7 @@ import { CancelAllDialog, CancelButton } from "./cancel-orders.tsx";
 import { OrderName, orderTerms } from "./order-name.tsx";
 
 const termColumns: readonly Column<Order>[] = [
-  { title: "Price", isNumber: true, show: ({ price }) => percent(price) },
+  { title: "Price, ¢", isNumber: true, show: ({ price }) => priceNumber(price) },
   { title: "Filled", isNumber: true, show: ({ filled, quantity }) => `${shares(filled)} of ${shares(quantity)}` },
   {
     title: "Time in force",
@@ -61,7 +61,7 @@ export function OpenOrders({ title, orders, markets, marketId = null }: OpenOrde
   ];
   return (
     <section class="panel" aria-labelledby="orders-title">
-      <div class="chart-head">
+      <div class="panel-head">
         <h2 id="orders-title" tabIndex={-1} ref={heading}>
           {title}
         </h2>

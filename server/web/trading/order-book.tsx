@@ -1,6 +1,6 @@
 /** The live order book of an outcome. A click on a level copies its price to the ticket; arrow keys move between levels. */
 import { useMemo, useState } from "preact/hooks";
-import { fullPercent, percent, shares } from "../format.ts";
+import { priceNumber, shares } from "../format.ts";
 import type { Order } from "../types.ts";
 import { Checkbox } from "../ui/fields.tsx";
 import { combineDepth, type DepthLevel, EMPTY_LADDER, type Ladder } from "./depth.ts";
@@ -52,9 +52,9 @@ export function OrderBook({
       ) : (
         <div class="levels-frame">
           <p class="levels-head" aria-hidden="true">
-            <span>Price</span>
+            <span>Price, ¢</span>
             <span>Shares</span>
-            <span>Total</span>
+            <span>Sum</span>
           </p>
           <Levels side="asks" rows={asks} maxTotal={maxTotal} onPick={onPick} />
           <p class="spread">
@@ -62,7 +62,7 @@ export function OrderBook({
               <>
                 Spread{" "}
                 <b class="number" translate={false}>
-                  {percent(bestAsk - bestBid)}
+                  {priceNumber(bestAsk - bestBid)}
                 </b>
               </>
             ) : (
@@ -113,7 +113,7 @@ function Levels({
             onKeyDown={moveFocus}
           >
             <i class="depth" style={{ width: `${(100 * total) / maxTotal}%` }} />
-            <span class={isAsks ? "down" : "up"}>{fullPercent(price)}</span>
+            <span class={isAsks ? "down" : "up"}>{priceNumber(price)}</span>
             <span>
               {own > 0 && (
                 <span class="mark">

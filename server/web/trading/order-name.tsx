@@ -1,13 +1,13 @@
 /** How an order is named: market, side, outcome, and its terms. */
-import { dateTime } from "../format.ts";
+import { dateTime, priceNumber } from "../format.ts";
 import { marketName, outcomeName } from "../market-cache.ts";
 import { href } from "../router.ts";
 import type { Market, Order } from "../types.ts";
 
 const sideName = (side: number) => <span class={side === 1 ? "up" : "down"}>{side === 1 ? "Buy" : "Sell"}</span>;
 
-/** A price in percent as the input field shows it. */
-export const priceInput = (bps: number): string => String(bps / 100);
+/** A price in cents as the input field shows it. */
+export const priceInput = priceNumber;
 
 /** Names an order: its market unless the list shows a single market, side and outcome. */
 export function OrderName({

@@ -4,7 +4,7 @@
  */
 import { MAX_PRICE_BPS, MAX_QUANTITY, MICRO_PER_SHARE, MIN_PRICE_BPS } from "../../../engine/limits.ts";
 import { notionalMicro, ownFeeMicro } from "../../../engine/money.ts";
-import { money, parseCount, parsePrice, percent, shares } from "../format.ts";
+import { cents, money, parseCount, parsePrice, shares, spendable } from "../format.ts";
 import type { Order, Outcome, PlaceOrder, Position } from "../types.ts";
 import { type DepthLevel, type Estimate, estimate } from "./depth.ts";
 
@@ -15,7 +15,7 @@ export type TimeInForce = "gtc" | "gtd" | "ioc" | "fok";
 export interface Draft {
   readonly side: "buy" | "sell";
   readonly kind: OrderKind;
-  /** Percent. For a market order, the worst price, which is optional. */
+  /** Cents a share. For a market order, the worst price, which is optional. */
   readonly price: string;
   readonly quantity: string;
   readonly timeInForce: TimeInForce;
@@ -134,7 +134,7 @@ export function previewOrder(draft: Draft, context: PreviewContext): OrderPrevie
   const problems: Problems = {
     price:
       worstPrice === null && missing.price === null
-        ? "Price must be between 0.01% and 99.99%, with at most two decimals."
+        ? "Price must be between 0.01¢ and 99.99¢, with at most two decimals."
         : priceProblem(draft, context),
     quantity:
       quantity === null && missing.quantity === null
@@ -196,7 +196,7 @@ function priceProblem(draft: Draft, { depth }: PreviewContext): string | null {
   const best = depth?.[0]?.price;
   if (draft.kind !== "post_only" || price === null || best === undefined) return null;
   const crosses = draft.side === "buy" ? price >= best : price <= best;
-  const next = draft.side === "buy" ? `below ${percent(best)}` : `above ${percent(best)}`;
+  const next = draft.side === "buy" ? `below ${cents(best)}` : `above ${cents(best)}`;
   return crosses ? `A post-only order can't fill immediately: choose a price ${next}.` : null;
 }
 
@@ -207,7 +207,7 @@ function fundsProblem(draft: Draft, { quantity, hold }: PreviewSummary, context:
     if (hold <= available) return null;
     const isUnbounded = draft.kind === "market" && draft.price.trim() === "";
     const hint = isUnbounded ? " Set a worst price to reduce the hold." : "";
-    return `This order needs a hold of ${money(hold)} USDC; ${money(available)} USDC are available.${hint}`;
+    return `This order needs a hold of ${money(hold)} USDC; ${spendable(available)} USDC are available.${hint}`;
   }
   const free = availableShares(position);
   if (quantity <= free) return null;
@@ -223,7 +223,7 @@ function bookProblem(draft: Draft, { fills, quantity }: PreviewSummary, { depth 
   if (fills.quantity === 0) {
     const [best] = depth;
     if (best === undefined) return `There are no ${side} in the book. A limit order can rest instead.`;
-    return `There are no ${side} at this price: the best is ${percent(best.price)}.`;
+    return `There are no ${side} at this price: the best is ${cents(best.price)}.`;
   }
   if (timeInForce === "fok" && fills.quantity < quantity) {
     return `Only ${shares(fills.quantity)} shares are available at this price: a fill-or-kill order would be canceled.`;
@@ -251,7 +251,7 @@ function warningsOf(draft: Draft, summary: PreviewSummary, context: PreviewConte
   const best = depth?.[0];
   if (best !== undefined && fills.worstPrice !== null && Math.abs(fills.worstPrice - best.price) >= FAR_BPS) {
     warnings.push(
-      `The last shares would fill at ${percent(fills.worstPrice)}, far from the best price of ${percent(best.price)}.`,
+      `The last shares would fill at ${cents(fills.worstPrice)}, far from the best price of ${cents(best.price)}.`,
     );
   }
   const isBuy = draft.side === "buy";
@@ -264,7 +264,7 @@ function warningsOf(draft: Draft, summary: PreviewSummary, context: PreviewConte
   // Sells don't count toward the limit.
   if (isBuy && activity !== null && activity.used + hold > activity.limit) {
     const rest = Math.max(0, activity.limit - activity.used);
-    warnings.push(`Your daily limit for buys has ${money(rest)} USDC left: the exchange may reject this order.`);
+    warnings.push(`Your daily limit for buys has ${spendable(rest)} USDC left: the exchange may reject this order.`);
   }
   return warnings;
 }

@@ -1,6 +1,6 @@
 /** The summary of an order before it is sent: what fills now, what rests, cost, fee and profit. Renders only. */
 import { MICRO_PER_BPS } from "../../../engine/limits.ts";
-import { money, percent, shares, signedMoney } from "../format.ts";
+import { cents, money, shares, signedMoney } from "../format.ts";
 import type { Outcome } from "../types.ts";
 import type { Draft, PreviewSummary } from "./order-preview.ts";
 
@@ -22,7 +22,7 @@ export function OrderSummary({ draft, summary, outcome }: SummaryProps) {
           <dt>Fills now</dt>
           <dd>
             {fills.quantity === quantity ? "all" : `${shares(fills.quantity)} of ${shares(quantity)}`} at about{" "}
-            {percent(average)}
+            {cents(average)}
           </dd>
         </>
       )}
@@ -35,7 +35,7 @@ export function OrderSummary({ draft, summary, outcome }: SummaryProps) {
       {isBuy ? <BuyLines summary={summary} outcome={outcome} /> : <SellLines summary={summary} />}
       {profit !== null && counted > 0 && (
         <>
-          <dt>{isBuy ? `Profit if ${outcome.name}` : "Realized P&L"}</dt>
+          <dt>{isBuy ? `Profit if ${outcome.name}` : "Profit"}</dt>
           <dd>
             <b class={profit >= 0 ? "up" : "down"}>{signedMoney(profit)} USDC</b>
           </dd>

@@ -1,6 +1,6 @@
 /** The result of the last order, as far as it is known. */
 import { reasonText } from "../error-messages.ts";
-import { humanize, percent, shares } from "../format.ts";
+import { cents, humanize, shares } from "../format.ts";
 import type { Order, Outcome } from "../types.ts";
 
 export function PlacedOrder({ order, outcomes }: { order: Order; outcomes: readonly Outcome[] }) {
@@ -15,7 +15,7 @@ export function PlacedOrder({ order, outcomes }: { order: Order; outcomes: reado
   if (status === "open") {
     return (
       <p class="notice info" translate={false}>
-        {name} rests in the book at {percent(price)}.
+        {name} rests in the book at {cents(price)}.
       </p>
     );
   }
@@ -29,7 +29,7 @@ export function PlacedOrder({ order, outcomes }: { order: Order; outcomes: reado
   if (status === "partially_filled") {
     return (
       <p class="notice good" translate={false}>
-        {name}: {shares(filled)} of {shares(quantity)} shares filled, the remainder rests at {percent(price)}.
+        {name}: {shares(filled)} of {shares(quantity)} shares filled, the remainder rests at {cents(price)}.
       </p>
     );
   }

@@ -1,66 +1,19 @@
-/** Positions valued at last prices, live. */
-import { useEffect, useRef, useState } from "preact/hooks";
-import { FULL_PRICE_BPS } from "../../../engine/limits.ts";
-import { notionalMicro } from "../../../engine/money.ts";
-import { percent, shares } from "../format.ts";
+/** A table of positions, with what they cost and what they are worth. */
+import { priceNumber, shares } from "../format.ts";
 import { marketName, outcomeName } from "../market-cache.ts";
-import { subscribeTickers, withTickers } from "../market-tickers.ts";
 import { href } from "../router.ts";
-import type { Market, Position, Ticker } from "../types.ts";
+import type { Market } from "../types.ts";
 import { Money, Profit } from "../ui/amounts.tsx";
 import { type Column, Table } from "../ui/table.tsx";
-import { useThrottled } from "../ui/throttle.ts";
-
-export interface ValuedPosition extends Position {
-  /** Mark price, BPS; null if unknown. */
-  readonly price: number | null;
-}
-
-/** The mark price of a share, BPS: its last price, or what the last prices of all other outcomes leave. Null if unknown. */
-function markPrice({ outcomes }: Market, outcomeId: number): number | null {
-  const own = outcomes.find(({ id }) => id === outcomeId)?.last_price ?? null;
-  if (own !== null) return own;
-  let rest = FULL_PRICE_BPS;
-  for (const { id, last_price } of outcomes) {
-    if (id === outcomeId) continue;
-    if (last_price === null) return null;
-    rest -= last_price;
-  }
-  return Math.max(0, rest);
-}
-
-/** Values a position at its mark price. @param market undefined: not loaded yet, keep the server's valuation */
-export function valuePosition(position: Position, market: Market | undefined): ValuedPosition {
-  if (market === undefined) return { ...position, price: null };
-  const price = markPrice(market, position.outcome_id);
-  const value = position.quantity === 0 ? 0 : price === null ? null : notionalMicro(price, position.quantity);
-  return { ...position, price, market_value: value, unrealized_pnl: value === null ? null : value - position.cost };
-}
-
-/** Returns the markets with their latest tickers applied, as far as the subscription bound allows. */
-export function useLiveMarkets(markets: readonly Market[]): ReadonlyMap<number, Market> {
-  const [tickers, setTickers] = useState<ReadonlyMap<number, Ticker>>(new Map());
-  const latest = useRef(new Map<number, Ticker>());
-  const show = useThrottled(() => setTickers(new Map(latest.current)));
-  const key = markets.map(({ id }) => id).join();
-  useEffect(
-    () =>
-      subscribeTickers(markets, (ticker) => {
-        latest.current.set(ticker.outcome_id, ticker);
-        show();
-      }),
-    [key],
-  );
-  return new Map(markets.map((market) => [market.id, withTickers(market, tickers)]));
-}
+import type { ValuedPosition } from "./valuation.ts";
 
 const separateProfits: readonly Column<ValuedPosition>[] = [
-  { title: "Unrealized P&L", isNumber: true, show: ({ unrealized_pnl }) => <Profit micro={unrealized_pnl} /> },
-  { title: "Realized P&L", isNumber: true, show: ({ realized_pnl }) => <Profit micro={realized_pnl} /> },
+  { title: "Profit", isNumber: true, show: ({ unrealized_pnl }) => <Profit micro={unrealized_pnl} /> },
+  { title: "Realized", isNumber: true, show: ({ realized_pnl }) => <Profit micro={realized_pnl} /> },
 ];
 /** Both figures in one column, for narrow tables. */
 const bothProfits: Column<ValuedPosition> = {
-  title: "P&L",
+  title: "Profit",
   isNumber: true,
   show: ({ unrealized_pnl, realized_pnl }) => (
     <span>
@@ -84,29 +37,12 @@ const amountColumns: readonly Column<ValuedPosition>[] = [
     ),
   },
   {
-    title: "Avg. price",
+    title: "Average, ¢",
     isNumber: true,
-    show: ({ average_price, cost }) => (
-      <span>
-        {average_price === null ? "–" : percent(Math.round(average_price))}
-        {cost > 0 && (
-          <small class="below faint">
-            <Money micro={cost} />
-          </small>
-        )}
-      </span>
-    ),
+    show: ({ average_price }) => (average_price === null ? "–" : priceNumber(Math.round(average_price))),
   },
-  {
-    title: "Value",
-    isNumber: true,
-    show: ({ quantity, price, market_value }) => (
-      <span>
-        <Money micro={market_value} />
-        {quantity > 0 && <small class="below faint">{price === null ? "no price yet" : `at ${percent(price)}`}</small>}
-      </span>
-    ),
-  },
+  { title: "Now, ¢", isNumber: true, show: ({ price }) => priceNumber(price) },
+  { title: "Value", isNumber: true, show: ({ market_value }) => <Money micro={market_value} /> },
 ];
 
 interface PositionProps {

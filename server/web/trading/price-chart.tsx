@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { exchangeTime } from "../clock.ts";
-import { date, percent, shares } from "../format.ts";
+import { chanceText, date, priceNumber, shares } from "../format.ts";
 import { required } from "../required.ts";
 import type { Market, Outcome } from "../types.ts";
 import { SegmentedControl } from "../ui/fields.tsx";
@@ -29,7 +29,7 @@ export function PriceChart({ market, outcome }: { market: Market; outcome: Outco
   const { data, error, reload } = candles;
   return (
     <section class="panel chart" aria-labelledby="chart-title">
-      <div class="chart-head">
+      <div class="panel-head">
         <h2 id="chart-title">
           Price: <span translate={false}>{outcome.name}</span>
         </h2>
@@ -80,8 +80,8 @@ function PriceTable({ candles, isDaily }: { candles: readonly Candle[]; isDaily:
   return (
     <>
       <p class="hint">
-        Since {date(first[0])}: from {percent(first[1])} to {percent(last[4])}, low {percent(low)}, high {percent(high)}
-        .{isDaily && " Days in UTC."} Chart by{" "}
+        Since {date(first[0])}: from {chanceText(first[1])} to {chanceText(last[4])}, low {chanceText(low)}, high{" "}
+        {chanceText(high)}.{isDaily && " Days in UTC."} Chart by{" "}
         <a href="https://www.tradingview.com/" target="_blank" rel="noreferrer">
           TradingView
         </a>
@@ -95,7 +95,7 @@ function PriceTable({ candles, isDaily }: { candles: readonly Candle[]; isDaily:
             <thead>
               <tr>
                 <th scope="col">Time</th>
-                {["Open", "High", "Low", "Close", "Shares"].map((title) => (
+                {["Open, ¢", "High, ¢", "Low, ¢", "Close, ¢", "Shares"].map((title) => (
                   <th key={title} scope="col" class="right">
                     {title}
                   </th>
@@ -108,7 +108,7 @@ function PriceTable({ candles, isDaily }: { candles: readonly Candle[]; isDaily:
                   <td>{timeOf(at, isDaily)}</td>
                   {[open, high, low, close].map((price, i) => (
                     <td key={i} class="right number" translate={false}>
-                      {percent(price)}
+                      {priceNumber(price)}
                     </td>
                   ))}
                   <td class="right number" translate={false}>

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { exchangeTime } from "../clock.ts";
-import { clock, date, fullPercent, shares } from "../format.ts";
+import { clock, date, priceNumber, shares } from "../format.ts";
 import { request } from "../session.ts";
 import { subscribe } from "../stream.ts";
 import type { Market, Page, Trade } from "../types.ts";
@@ -45,7 +45,7 @@ export function RecentTrades({ market }: { market: Market }) {
               <tr>
                 <th scope="col">Outcome</th>
                 <th scope="col" class="right">
-                  Price
+                  Price, ¢
                 </th>
                 <th scope="col" class="right">
                   Shares
@@ -63,7 +63,7 @@ export function RecentTrades({ market }: { market: Market }) {
                     </small>
                   </td>
                   <td class="right number" translate={false}>
-                    {fullPercent(trade.price)}
+                    {priceNumber(trade.price)}
                   </td>
                   <td class="right number" translate={false}>
                     {shares(trade.quantity)}

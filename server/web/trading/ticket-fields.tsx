@@ -1,8 +1,8 @@
 /** The fields of the order ticket. The page owns the draft; this file only reports changes to it. */
-import { money, percent, shares } from "../format.ts";
+import { cents, shares, spendable } from "../format.ts";
 import { sessionState } from "../session.ts";
 import type { Outcome } from "../types.ts";
-import { COUNT, Field, NumberField, PERCENT, SegmentedControl, Select } from "../ui/fields.tsx";
+import { COUNT, Field, NumberField, PRICE, SegmentedControl, Select } from "../ui/fields.tsx";
 import { priceInput } from "./order-name.tsx";
 import {
   availableShares,
@@ -66,8 +66,8 @@ export function TicketFields(props: FieldsProps) {
       />
       <NumberField
         label={draft.kind === "market" ? "Worst price (optional)" : "Price"}
-        unit="%"
-        kind={PERCENT}
+        unit="¢"
+        kind={PRICE}
         value={draft.price}
         onInput={(price) => change({ price })}
         problem={problem("price")}
@@ -93,7 +93,7 @@ function PriceHint({ draft, best, change, preview }: FieldProps & { best: number
   const label = draft.kind === "market" ? "Last share fills at" : draft.side === "buy" ? "Best ask" : "Best bid";
   return (
     <>
-      {label} <span translate={false}>{percent(offered)}</span>.{" "}
+      {label} <span translate={false}>{cents(offered)}</span>.{" "}
       <button type="button" class="link" onClick={() => change({ price: priceInput(offered) })}>
         Use
       </button>
@@ -110,7 +110,7 @@ function AvailableFunds({ draft, context, change }: FieldProps & { context: Prev
         Available{" "}
         <b class="number" translate={false}>
           {isBuy
-            ? `${context.available === null ? "–" : money(context.available)} USDC`
+            ? `${context.available === null ? "–" : spendable(context.available)} USDC`
             : `${shares(availableShares(context.position))} shares`}
         </b>
       </span>

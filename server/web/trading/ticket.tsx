@@ -7,6 +7,7 @@ import { exchangeTime } from "../clock.ts";
 import { errorMessage } from "../error-messages.ts";
 import { streamState } from "../stream.ts";
 import type { Limits, Market, Order, Outcome, PlaceOrder } from "../types.ts";
+import { Icon } from "../ui/icon.tsx";
 import { ErrorNotice, Notice } from "../ui/notices.tsx";
 import { toast } from "../ui/toast.tsx";
 import { type Fetched, useAction } from "../ui/use-data.ts";
@@ -63,6 +64,7 @@ export function Ticket(props: TicketProps) {
       {summary !== null && depth !== null && <OrderSummary draft={draft} summary={summary} outcome={outcome} />}
       {preview.warnings.map((text) => (
         <p key={text} class="warning">
+          <Icon name="alert" />
           {text}
         </p>
       ))}

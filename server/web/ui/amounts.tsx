@@ -1,10 +1,11 @@
 /** Amounts of money and profit, formatted and coloured. */
-import { money, signedMoney } from "../format.ts";
+import { exactMoney, money, signedMoney } from "../format.ts";
 
-export function Money({ micro }: { micro: number | null }) {
+/** @param isExact to the micro-USDC, for lists of what was booked; else rounded to the cent */
+export function Money({ micro, isExact = false }: { micro: number | null; isExact?: boolean }) {
   return (
     <span class="number" translate={false}>
-      {micro === null ? "–" : money(micro)}
+      {micro === null ? "–" : (isExact ? exactMoney : money)(micro)}
     </span>
   );
 }

@@ -1,5 +1,6 @@
 /** A modal dialog. */
 import { useEffect, useId, useRef } from "preact/hooks";
+import { Icon } from "./icon.tsx";
 import type { Children } from "./use-data.ts";
 
 /** A modal dialog: traps the focus and closes on Escape. */
@@ -19,7 +20,7 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
       <header>
         <h2 id={id}>{title}</h2>
         <button type="button" class="quiet" aria-label="Close" onClick={onClose}>
-          ×
+          <Icon name="close" />
         </button>
       </header>
       {children}

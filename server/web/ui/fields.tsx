@@ -1,6 +1,6 @@
 /** Labelled form controls: text field, text area, select, checkbox, segmented control. The parent owns their values. */
 import { useId } from "preact/hooks";
-import { money, parseCount, parseMoney, parsePercent, percent, shares } from "../format.ts";
+import { cents, exactMoney, parseCount, parseMoney, parsePercent, percent, shares } from "../format.ts";
 import type { Children } from "./use-data.ts";
 
 interface InputProps {
@@ -68,7 +68,12 @@ export interface NumberKind {
   readonly parse: (text: string) => number | null;
   readonly show: (value: number) => string;
 }
-export const AMOUNT: NumberKind = { inputMode: "decimal", parse: parseMoney, show: (micro) => `${money(micro)} USDC` };
+export const AMOUNT: NumberKind = {
+  inputMode: "decimal",
+  parse: parseMoney,
+  show: (micro) => `${exactMoney(micro)} USDC`,
+};
+export const PRICE: NumberKind = { inputMode: "decimal", parse: parsePercent, show: cents };
 export const PERCENT: NumberKind = { inputMode: "decimal", parse: parsePercent, show: percent };
 export const COUNT: NumberKind = { inputMode: "numeric", parse: parseCount, show: shares };
 
@@ -186,7 +191,7 @@ export function SegmentedControl<T extends string>({
   value,
   options,
   onChange,
-  tones = {},
+  tones,
 }: {
   label: string;
   value: T;
@@ -196,10 +201,10 @@ export function SegmentedControl<T extends string>({
 }) {
   const name = useId();
   return (
-    <fieldset class="choice">
+    <fieldset class={tones === undefined ? "choice" : "choice sides"}>
       <legend class="hidden">{label}</legend>
       {options.map(([each, text]) => (
-        <label key={each} class={each === value ? `chosen ${tones[each] ?? ""}` : ""}>
+        <label key={each} class={each === value ? `chosen ${tones?.[each] ?? ""}` : ""}>
           <input type="radio" name={name} class="hidden" checked={each === value} onChange={() => onChange(each)} />
           {text}
         </label>

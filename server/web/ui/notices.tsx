@@ -1,6 +1,7 @@
 /** Messages in place: errors with a retry button, notices, loading and empty states, and the not-found section. */
 import { errorMessage } from "../error-messages.ts";
 import { href } from "../router.ts";
+import { Icon } from "./icon.tsx";
 import type { Children } from "./use-data.ts";
 
 /** Shows an error to the user, and announces it. Renders nothing without an error. */
@@ -8,6 +9,7 @@ export function ErrorNotice({ error, retry }: { error: unknown; retry?: () => vo
   if (error === null || error === undefined) return null;
   return (
     <div class="notice bad" role="alert">
+      <Icon name="alert" />
       <span>{errorMessage(error)}</span>
       {retry !== undefined && (
         <button type="button" onClick={retry}>
@@ -21,6 +23,7 @@ export function ErrorNotice({ error, retry }: { error: unknown; retry?: () => vo
 export function Notice({ kind = "info", children }: { kind?: "info" | "good" | "warn" | "bad"; children: Children }) {
   return (
     <div class={`notice ${kind}`} role="status">
+      <Icon name={kind === "warn" || kind === "bad" ? "alert" : kind === "good" ? "check" : "info"} />
       <div>{children}</div>
     </div>
   );

@@ -5,7 +5,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
-export type Edge = "--head" | "--bar";
+export type Edge = "--head" | "--bar" | "--tabs";
 
 /** Returns a ref for the element that sticks there. Its variable is removed with it. */
 export function useEdge<T extends HTMLElement>(edge: Edge): RefObject<T | null> {

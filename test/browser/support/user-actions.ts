@@ -33,7 +33,7 @@ export const ticketOf = (page: Page): Locator => page.getByRole("complementary",
 export interface TicketInput {
   readonly side: "Buy" | "Sell";
   readonly outcome: string;
-  /** Percent. */
+  /** Cents. */
   readonly price: string;
   readonly shares: string;
 }
@@ -56,7 +56,7 @@ export async function orderSummaryOf(page: Page): Promise<Record<string, string>
 
 const QUANTITY = /([\d,]+) shares, total $/;
 
-/** Reads the levels of the visible book, best first, such as "42.00% 100". */
+/** Reads the levels of the visible book, best first, such as "42.0 100". */
 export async function levelsOf(page: Page, side: "buy" | "sell"): Promise<string[]> {
   const list = page.getByRole("list", { name: side === "buy" ? /^Bids/ : /^Asks/ });
   const [prices, quantities] = [

@@ -44,7 +44,7 @@ export function AccountTrail({ userId }: { userId: number }) {
         keyOf={({ id }) => id}
         empty="No deposits."
         columns={[
-          { title: "Amount, USDC", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
+          { title: "Amount, USDC", isNumber: true, show: ({ amount }) => <Money isExact micro={amount} /> },
           { title: "Reference", show: ({ reference }) => <span class="mono wide">{reference}</span> },
           { title: "Credited or reversed by", show: (row) => by(row.credited_by, row.created_at, row) },
         ]}

@@ -1,11 +1,11 @@
 /** Formats the details of a first approval. */
-import { humanize, money, percent } from "../../format.ts";
+import { exactMoney, humanize, percent } from "../../format.ts";
 
 /** Formats one detail. */
 export function detailText(name: string, value: unknown): string {
-  if (name === "daily_limit" && typeof value === "number") return `${money(value)} USDC a day`;
+  if (name === "daily_limit" && typeof value === "number") return `${exactMoney(value)} USDC a day`;
   if (value === null) return name.endsWith("note") || name.endsWith("reference") ? "none" : "default";
-  if (name === "amount" && typeof value === "number") return `${money(value)} USDC`;
+  if (name === "amount" && typeof value === "number") return `${exactMoney(value)} USDC`;
   if (/_(fee|rebate)$/.test(name) && typeof value === "number") return percent(value);
   if (name === "payouts" && Array.isArray(value)) return value.map((bps) => percent(Number(bps))).join(", ");
   return String(value);

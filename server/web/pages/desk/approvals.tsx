@@ -1,6 +1,6 @@
 /** First approvals under the two-person rule that await a second one. */
 import { useState } from "preact/hooks";
-import { dateTime, humanize, money } from "../../format.ts";
+import { dateTime, exactMoney, humanize } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { Approval, DepositResponse, OperatorUser } from "../../types.ts";
@@ -115,7 +115,7 @@ async function approve({ action, subject, details }: Approval): Promise<string> 
     const reversal = await request<DepositResponse>("POST", `/admin/deposits/${deposit}/reverse`, { body });
     return reversal.id === null
       ? RECORDED_AS_FIRST
-      : `Took back ${money(-reversal.amount)} USDC of deposit ${deposit}.`;
+      : `Took back ${exactMoney(-reversal.amount)} USDC of deposit ${deposit}.`;
   }
   const isHouse = action === DEPOSIT_TO_HOUSE;
   const body = isHouse ? details : { user_id: subject, ...details };
@@ -123,7 +123,7 @@ async function approve({ action, subject, details }: Approval): Promise<string> 
     body,
   });
   if (deposit.id === null) return RECORDED_AS_FIRST;
-  return `Credited ${money(deposit.amount)} USDC with reference ${deposit.reference}.`;
+  return `Credited ${exactMoney(deposit.amount)} USDC with reference ${deposit.reference}.`;
 }
 
 function ApproveDialog({ approval, onClose, onDone }: { approval: Approval; onClose: () => void; onDone: () => void }) {

@@ -1,6 +1,6 @@
 /** Deposits: credits a user once per reference, lists all credits, and takes one back. */
 import { useState } from "preact/hooks";
-import { dateTime, money, parseMoney } from "../../format.ts";
+import { dateTime, exactMoney, parseMoney } from "../../format.ts";
 import { required } from "../../required.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user as self } from "../../session.ts";
@@ -39,7 +39,7 @@ export function Deposits() {
               columns={[
                 { title: "ID", show: ({ id }) => id },
                 { title: "User", show: ({ user_id }) => (user_id === null ? "house" : <UserLink id={user_id} />) },
-                { title: "Amount, USDC", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
+                { title: "Amount, USDC", isNumber: true, show: ({ amount }) => <Money isExact micro={amount} /> },
                 { title: "Reference", show: (deposit) => <Reference deposit={deposit} /> },
                 { title: "Time", show: ({ created_at }) => dateTime(created_at) },
                 {
@@ -103,7 +103,7 @@ function Credit({ onDone }: { onDone: () => void }) {
           <Facts
             facts={[
               ["User", <UserLink key="user" id={found.id} email={found.email} />],
-              ["Balance", `${money(found.balance.total)} USDC`],
+              ["Balance", `${exactMoney(found.balance.total)} USDC`],
               ...(found.suspended_at === null ? [] : [["Status", "suspended"] as const]),
             ]}
           />
@@ -112,7 +112,7 @@ function Credit({ onDone }: { onDone: () => void }) {
       {payment !== null && found !== null && (
         <DecisionDialog
           title="Credit user"
-          confirm={`Credit ${money(payment.amount)} USDC`}
+          confirm={`Credit ${exactMoney(payment.amount)} USDC`}
           noteHint={null}
           act={async () => {
             const text = await credit(found, payment);
@@ -140,7 +140,7 @@ async function credit({ id, email }: OperatorUser, { amount, reference }: Paymen
   const deposit = await request<DepositResponse>("POST", "/admin/deposits", { body });
   if (deposit.id === null) return WAITS;
   if (deposit.id <= newest) return repeatText(deposit);
-  return `Credited ${money(deposit.amount)} USDC to ${email}.`;
+  return `Credited ${exactMoney(deposit.amount)} USDC to ${email}.`;
 }
 
 /** The id of the newest entry: a payment on record has none above it. */
@@ -162,7 +162,7 @@ function ReverseDialog({
   onClose: () => void;
   onDone: () => void;
 }) {
-  const [amount, setAmount] = useState(money(credited));
+  const [amount, setAmount] = useState(exactMoney(credited));
   const [reference, setReference] = useState("");
   const [isChecked, setChecked] = useState(false);
   const problems = { amount: amountProblem(amount), reference: referenceProblem(reference.trim()) };
@@ -177,7 +177,7 @@ function ReverseDialog({
     const body = { amount: micro, reference: reference.trim(), note };
     const reversal = await request<DepositResponse>("POST", `/admin/deposits/${id}/reverse`, { body });
     if (reversal.id === null) return WAITS;
-    return reversal.id > newest ? `Took back ${money(micro)} USDC of deposit ${id}.` : repeatText(reversal);
+    return reversal.id > newest ? `Took back ${exactMoney(micro)} USDC of deposit ${id}.` : repeatText(reversal);
   };
   return (
     <DecisionDialog

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { fetchAll } from "../../account-state.ts";
 import { call } from "../../api.ts";
-import { dateTime, money, percent } from "../../format.ts";
+import { dateTime, exactMoney, percent } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { Approval, DepositResponse, HouseWithdrawal, Limits, Solvency } from "../../types.ts";
 import { Money } from "../../ui/amounts.tsx";
@@ -43,7 +43,7 @@ export function House() {
           <p>
             House balance:{" "}
             <strong>
-              <Money micro={solvency.data.house} /> USDC
+              <Money isExact micro={solvency.data.house} /> USDC
             </strong>
             <span class="faint">, as of {dateTime(solvency.data.at)}.</span>
           </p>
@@ -103,7 +103,7 @@ function FirstApproval({
     <Notice kind="warn">
       <p>
         First approval by {isOwnApproval(approval) ? "you" : approval.approved_by}, {dateTime(approval.created_at)}:
-        withdraw {money(amount)} USDC with reference {reference}. Another operator must repeat the action.
+        withdraw {exactMoney(amount)} USDC with reference {reference}. Another operator must repeat the action.
       </p>
       <div class="row">
         {!isOwnApproval(approval) && (
@@ -162,17 +162,17 @@ function PaymentDialog({
       const deposit = await request<DepositResponse>("POST", "/admin/house/deposits", { body });
       onPaid();
       if (deposit.id === null) return WAITS;
-      return `House funded with ${money(deposit.amount)} USDC, reference ${reference}.`;
+      return `House funded with ${exactMoney(deposit.amount)} USDC, reference ${reference}.`;
     }
     const { approval } = await request<HouseWithdrawal>("POST", "/admin/house/withdrawals", { body });
     onPaid();
     if (approval !== null) return WAITS;
-    return `Withdrew ${money(amount)} USDC from the house, reference ${reference}.`;
+    return `Withdrew ${exactMoney(amount)} USDC from the house, reference ${reference}.`;
   };
   return (
     <DecisionDialog
       title={isOut ? "Withdraw from the house" : "Fund the house"}
-      confirm={`${isOut ? "Withdraw" : "Deposit"} ${money(amount)} USDC`}
+      confirm={`${isOut ? "Withdraw" : "Deposit"} ${exactMoney(amount)} USDC`}
       isDangerous={isOut}
       noteHint={null}
       act={act}

@@ -1,6 +1,6 @@
 /** A market at the desk: description, status, trading controls, resolution. */
 import { useEffect, useState } from "preact/hooks";
-import { cents, dateTime, money, percent, SHARE_MICRO, shares } from "../../format.ts";
+import { cents, dateTime, exactMoney, percent, SHARE_MICRO, shares } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request } from "../../session.ts";
 import { subscribe } from "../../stream.ts";
@@ -99,8 +99,8 @@ function MarketDetails({ market, open }: { market: MarketRecord; open: (opened: 
             ]}
           />
           <p class="faint">
-            Open interest: {shares(market.open_interest)} complete sets, {money(market.open_interest * SHARE_MICRO)}{" "}
-            USDC of collateral. Volume: {shares(market.volume)} shares.
+            Open interest: {shares(market.open_interest)} complete sets,{" "}
+            {exactMoney(market.open_interest * SHARE_MICRO)} USDC of collateral. Volume: {shares(market.volume)} shares.
           </p>
           {market.resolution !== null && (
             <p>

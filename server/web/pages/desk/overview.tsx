@@ -108,11 +108,11 @@ function Sums({ solvency }: { solvency: Solvency }) {
       </p>
       <Facts
         facts={[
-          ["Deposits", <Money key="d" micro={deposits} />],
-          ["− Withdrawals", <Money key="w" micro={withdrawals} />],
-          ["= User balances", <Money key="u" micro={users_total} />],
-          ["+ Market collateral", <Money key="c" micro={collateral} />],
-          ["+ House", <Money key="h" micro={house} />],
+          ["Deposits", <Money isExact key="d" micro={deposits} />],
+          ["− Withdrawals", <Money isExact key="w" micro={withdrawals} />],
+          ["= User balances", <Money isExact key="u" micro={users_total} />],
+          ["+ Market collateral", <Money isExact key="c" micro={collateral} />],
+          ["+ House", <Money isExact key="h" micro={house} />],
         ]}
       />
       <p class="faint">

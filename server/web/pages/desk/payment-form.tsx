@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { SEED_REFERENCE } from "../../../../engine/limits.ts";
 import { MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH } from "../../../wallet/limits.ts";
-import { money, parseMoney } from "../../format.ts";
+import { exactMoney, parseMoney } from "../../format.ts";
 import { required } from "../../required.ts";
 import { AMOUNT, Field, NumberField } from "../../ui/fields.tsx";
 import type { Children } from "../../ui/use-data.ts";
@@ -12,7 +12,7 @@ import { useForm } from "../../ui/use-form.ts";
 export function amountProblem(text: string): string | null {
   const micro = parseMoney(text);
   if (micro === null || micro === 0) return "Enter an amount such as 250 or 99.50, with at most six decimals.";
-  return micro > MAX_PAYMENT_MICRO ? `At most ${money(MAX_PAYMENT_MICRO)} USDC per payment.` : null;
+  return micro > MAX_PAYMENT_MICRO ? `At most ${exactMoney(MAX_PAYMENT_MICRO)} USDC per payment.` : null;
 }
 
 /** @param text trimmed */
@@ -72,7 +72,7 @@ export function PaymentForm({
 
 /** The payment as facts for a confirmation dialog. */
 export const paymentFacts = ({ amount, reference }: Payment): readonly (readonly [string, Children])[] => [
-  ["Amount", `${money(amount)} USDC`],
+  ["Amount", `${exactMoney(amount)} USDC`],
   [
     "Reference",
     <span key="reference" class="mono wide">

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { FULL_PRICE_BPS, MICRO_PER_BPS } from "../../../../engine/limits.ts";
 import { equalPart } from "../../../../engine/money.ts";
-import { money, parsePercent, percent, SHARE_MICRO, shares } from "../../format.ts";
+import { exactMoney, parsePercent, percent, SHARE_MICRO, shares } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { Approval, MarketRecord, MarketSettlement } from "../../types.ts";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -165,10 +165,10 @@ function PayoutTable({ market, payouts }: { market: MarketRecord; payouts: reado
           <tr key={id}>
             <th scope="row">{name}</th>
             <td class="right number" translate={false}>
-              {money(payoutMicro(payouts, index))}
+              {exactMoney(payoutMicro(payouts, index))}
             </td>
             <td class="right number" translate={false}>
-              {money(payoutMicro(payouts, index) * sets)}
+              {exactMoney(payoutMicro(payouts, index) * sets)}
             </td>
           </tr>
         ))}
@@ -208,7 +208,7 @@ function ReviewDialog({ market, resolution, payouts, onClose, onDone }: Props & 
         <strong>{market.question}</strong>
       </p>
       <PayoutTable market={market} payouts={payouts} />
-      <p>The entire collateral of {money(sets * SHARE_MICRO)} USDC is paid to the holders immediately.</p>
+      <p>The entire collateral of {exactMoney(sets * SHARE_MICRO)} USDC is paid to the holders immediately.</p>
       {resolution.first !== null && (
         <Notice kind="warn">
           First approval by {resolution.first.approved_by}, with note: {resolution.note ?? "none"}. Yours is the second

@@ -10,7 +10,7 @@ import {
   TRADING_FEE_BPS,
 } from "../../../../engine/limits.ts";
 import { MAX_OWN_LIVE_ORDERS, MAX_OWN_REBATE_BPS, MAX_RATE_LIMIT_FACTOR } from "../../../accounts/limits.ts";
-import { money, percent } from "../../format.ts";
+import { exactMoney, percent } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { OperatorUser, TermsChange } from "../../types.ts";
 import { AMOUNT, COUNT, NumberField, type NumberKind } from "../../ui/fields.tsx";
@@ -34,7 +34,7 @@ interface Term {
   readonly format: (value: number) => string;
 }
 
-const defaultLimit = (tier: number): string => `${money(DAILY_ACTIVITY_LIMIT_MICRO[tier] ?? 0)} USDC a day`;
+const defaultLimit = (tier: number): string => `${exactMoney(DAILY_ACTIVITY_LIMIT_MICRO[tier] ?? 0)} USDC a day`;
 
 const ofNotional = (bps: number | null): string => `${percent(bps)} of the notional`;
 
@@ -58,8 +58,8 @@ export const TERMS: readonly Term[] = [
     min: 0,
     max: MAX_MONEY_MICRO,
     defaultText: ({ kyc_tier }) => defaultLimit(kyc_tier),
-    show: (value) => `${money(value ?? 0)} USDC a day`,
-    format: (value) => money(value).replaceAll(",", ""),
+    show: (value) => `${exactMoney(value ?? 0)} USDC a day`,
+    format: (value) => exactMoney(value).replaceAll(",", ""),
     kind: AMOUNT,
   },
   rateTerm("trading_fee", "Trading fee of sellers", TRADING_FEE_BPS, MAX_OWN_RATE_BPS),

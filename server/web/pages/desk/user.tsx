@@ -1,6 +1,6 @@
 /** A user at the desk: balance, verification, terms, audit trail, and the actions on the account. */
 import { useState } from "preact/hooks";
-import { dateTime, money } from "../../format.ts";
+import { dateTime, exactMoney } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request, user as self } from "../../session.ts";
 import type { OperatorUser } from "../../types.ts";
@@ -74,10 +74,10 @@ function AccountPanel({ user }: { user: OperatorUser }) {
       <h2 id="desk-user-account">Account</h2>
       <Facts
         facts={[
-          ["Available", `${money(balance.available)} USDC`],
-          ["On hold", `${money(balance.held)} USDC`],
-          ["Total", `${money(balance.total)} USDC`],
-          ["Daily activity", `${money(daily_activity.used)} of ${money(daily_activity.limit)} USDC`],
+          ["Available", `${exactMoney(balance.available)} USDC`],
+          ["On hold", `${exactMoney(balance.held)} USDC`],
+          ["Total", `${exactMoney(balance.total)} USDC`],
+          ["Daily activity", `${exactMoney(daily_activity.used)} of ${exactMoney(daily_activity.limit)} USDC`],
           ["KYC tier", user.kyc_tier],
           ["Email", user.email_verified ? "verified" : "not verified"],
           ["Phone", user.phone === null ? "none" : `${user.phone}${user.phone_verified ? "" : ", not verified"}`],

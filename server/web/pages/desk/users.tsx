@@ -76,7 +76,11 @@ function UserList() {
               { title: "Email", show: ({ id, email }) => <UserLink id={id} email={email} /> },
               { title: "Tier", isNumber: true, show: ({ kyc_tier }) => kyc_tier },
               { title: "Status", show: (each) => <UserState user={each} /> },
-              { title: "Balance, USDC", isNumber: true, show: ({ balance }) => <Money micro={balance.total} /> },
+              {
+                title: "Balance, USDC",
+                isNumber: true,
+                show: ({ balance }) => <Money isExact micro={balance.total} />,
+              },
               { title: "Created", show: ({ created_at }) => date(created_at) },
               {
                 title: "Log",

@@ -1,7 +1,7 @@
 /** Withdrawals: mark as paid or reject, with two approvals under the two-person rule. */
 import { useState } from "preact/hooks";
 import { fetchAll } from "../../account-state.ts";
-import { dateTime, money } from "../../format.ts";
+import { dateTime, exactMoney } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { Approval, OperatorWithdrawal, WithdrawalDecision } from "../../types.ts";
@@ -78,7 +78,7 @@ export function Withdrawals() {
             columns={[
               { title: "ID", show: ({ id }) => id },
               { title: "User", show: ({ user_id, email }) => <UserLink id={user_id} email={email} /> },
-              { title: "Amount, USDC", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
+              { title: "Amount, USDC", isNumber: true, show: ({ amount }) => <Money isExact micro={amount} /> },
               { title: "To", show: ({ address }) => <span class="mono wide">{address}</span> },
               { title: "Requested", show: ({ created_at }) => dateTime(created_at) },
               { title: "Status", show: (each) => <State withdrawal={each} approval={approvalOf(each)} /> },
@@ -168,7 +168,7 @@ function WithdrawalFacts({ withdrawal: { id, email, amount, address } }: { withd
       facts={[
         ["Withdrawal", id],
         ["User", email],
-        ["Amount", `${money(amount)} USDC`],
+        ["Amount", `${exactMoney(amount)} USDC`],
         [
           "To",
           <span key="to" class="mono wide">
@@ -203,7 +203,7 @@ function PayDialog({ withdrawal, approval, onClose, onDone }: DialogProps) {
   return (
     <DecisionDialog
       title={first === undefined ? "Pay withdrawal" : "Second approval: pay withdrawal"}
-      confirm={`Mark ${money(withdrawal.amount)} USDC as paid`}
+      confirm={`Mark ${exactMoney(withdrawal.amount)} USDC as paid`}
       noteHint={first === undefined ? "Visible to the user." : null}
       check={() => {
         setChecked(true);

@@ -1,10 +1,12 @@
 /** The header of a market's page: breadcrumbs, question, status, volume and resolution. */
-import { compact, dateTime, humanize, percent } from "../../format.ts";
+import { capitalized, cents, compact, dateTime, humanize } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request } from "../../session.ts";
 import type { Market, MarketEvent } from "../../types.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Notice } from "../../ui/notices.tsx";
+import { PageFacts } from "../../ui/page-facts.tsx";
+import { Tile } from "../../ui/tile.tsx";
 import { useFetch } from "../../ui/use-data.ts";
 
 const TONES = {
@@ -27,39 +29,37 @@ export function MarketHeader({ market }: { market: Market }) {
   const isRunning = status === "open" || status === "halted";
   const volume = outcomes.reduce((sum, each) => sum + each.volume, 0);
   return (
-    <header class="market-head">
-      <p class="crumbs">
-        <a href={href("/")}>Markets</a>
-        {market.category !== null && (
-          <>
-            <span aria-hidden="true">›</span>
-            <a href={href(`/?category=${encodeURIComponent(market.category)}`)}>{market.category}</a>
-          </>
-        )}
-        {event !== null && (
-          <>
-            <span aria-hidden="true">›</span>
-            <a href={href(`/events/${event.slug}`)}>{event.title}</a>
-          </>
-        )}
-      </p>
-      <h1>{market.question}</h1>
-      <p class="facts">
-        <Badge text={humanize(status)} tone={TONES[status]} />
-        {market.closes_at !== null && isRunning && <span translate={false}>Closes {dateTime(market.closes_at)}</span>}
-        <span>
-          <b class="number" translate={false}>
-            {compact(volume)}
-          </b>{" "}
-          shares traded
-        </span>
-        <span>
-          <b class="number" translate={false}>
-            {compact(market.open_interest)}
-          </b>{" "}
-          sets outstanding
-        </span>
-      </p>
+    <>
+      <header class="page-head">
+        <Tile slug={market.slug} size="large" />
+        <div>
+          <p class="crumbs">
+            <a href={href("/")}>Markets</a>
+            {market.category !== null && (
+              <>
+                <span aria-hidden="true">/</span>
+                <a href={href(`/?category=${encodeURIComponent(market.category)}`)}>{capitalized(market.category)}</a>
+              </>
+            )}
+            {event !== null && (
+              <>
+                <span aria-hidden="true">/</span>
+                <a href={href(`/events/${event.slug}`)}>{event.title}</a>
+              </>
+            )}
+          </p>
+          <h1>{market.question}</h1>
+          {status !== "open" && <Badge text={humanize(status)} tone={TONES[status]} />}
+        </div>
+        <PageFacts
+          facts={[
+            ["24 h volume", `${compact(market.volume_24h)} shares`],
+            ["Volume", `${compact(volume)} shares`],
+            ["Open interest", `${compact(market.open_interest)} sets`],
+            ["Closes", market.closes_at !== null && isRunning ? dateTime(market.closes_at) : null],
+          ]}
+        />
+      </header>
       {resolution !== null && (
         <Notice kind="good">
           <span translate={false}>
@@ -70,12 +70,12 @@ export function MarketHeader({ market }: { market: Market }) {
                   ? `Resolved: ${outcomes.find(({ id }) => id === resolution.outcome_id)?.name}.`
                   : "Resolved."}
             </b>{" "}
-            {outcomes.map(({ name }, i) => `${name} pays ${percent(resolution.payouts[i] ?? 0)}`).join(", ")} of 1 USDC
-            per share. Resolved {dateTime(resolution.resolved_at)}.
+            {outcomes.map(({ name }, i) => `${name} pays ${cents(resolution.payouts[i] ?? 0)}`).join(", ")} a share.
+            Resolved {dateTime(resolution.resolved_at)}.
           </span>
           {resolution.note !== null && ` ${resolution.note}`}
         </Notice>
       )}
-    </header>
+    </>
   );
 }

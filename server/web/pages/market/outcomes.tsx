@@ -1,5 +1,5 @@
 /** The outcomes of a market with their chances and best prices. */
-import { compact, percent, shares } from "../../format.ts";
+import { cents, chanceText, compact, priceNumber, shares } from "../../format.ts";
 import { chance } from "../../market-tickers.ts";
 import type { Market, Outcome } from "../../types.ts";
 
@@ -25,10 +25,10 @@ export function Outcomes({
               {resolution === null ? "Chance" : "Payout"}
             </th>
             <th scope="col" class="right">
-              Bid
+              Bid, ¢
             </th>
             <th scope="col" class="right">
-              Ask
+              Ask, ¢
             </th>
             <th scope="col" class="right volume">
               Volume
@@ -53,10 +53,10 @@ export function Outcomes({
                 <ChanceOf outcome={outcome} payout={resolution?.payouts[outcome.index] ?? null} />
               </td>
               <td class="right number up" translate={false}>
-                {percent(outcome.implied_bid)}
+                {priceNumber(outcome.implied_bid)}
               </td>
               <td class="right number down" translate={false}>
-                {percent(outcome.implied_ask)}
+                {priceNumber(outcome.implied_ask)}
               </td>
               <td class="right number volume" translate={false} title={`${shares(outcome.volume)} shares`}>
                 {compact(outcome.volume)}
@@ -74,7 +74,7 @@ function ChanceOf({ outcome, payout }: { outcome: Outcome; payout: number | null
   return (
     <span class="chance">
       <meter min={0} max={10_000} value={bps ?? 0} aria-hidden="true" />
-      <b>{percent(bps)}</b>
+      <b>{payout === null ? chanceText(bps) : cents(payout)}</b>
     </span>
   );
 }

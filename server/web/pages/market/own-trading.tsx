@@ -2,7 +2,8 @@
 import { useMemo } from "preact/hooks";
 import { openOrders, positions } from "../../account-state.ts";
 import { OpenOrders } from "../../trading/open-orders.tsx";
-import { PositionsTable, valuePosition } from "../../trading/positions.tsx";
+import { PositionsTable } from "../../trading/positions.tsx";
+import { valuePosition } from "../../trading/valuation.ts";
 import type { Market } from "../../types.ts";
 import { Loading } from "../../ui/notices.tsx";
 

@@ -1,5 +1,5 @@
 /** The user's fills, newest first. */
-import { dateTime, humanize, money, percent, shares } from "../../format.ts";
+import { dateTime, humanize, money, priceNumber, shares } from "../../format.ts";
 import { useMarkets } from "../../market-cache.ts";
 import { OrderName } from "../../trading/order-name.tsx";
 import type { Order, OwnFill } from "../../types.ts";
@@ -19,7 +19,7 @@ export function Fills() {
       title: "Fill",
       show: (fill) => <OrderName order={fill} market={markets.get(fill.market_id)} isSingleMarket={false} />,
     },
-    { title: "Price", isNumber: true, show: ({ price }) => percent(price) },
+    { title: "Price, ¢", isNumber: true, show: ({ price }) => priceNumber(price) },
     { title: "Shares", isNumber: true, show: ({ quantity }) => shares(quantity) },
     { title: "Type", show: ({ match_type, role }) => `${humanize(match_type as string)}, ${humanize(role as string)}` },
     {

@@ -1,6 +1,6 @@
 /** All of the user's orders, newest first. */
 import { reasonText } from "../../error-messages.ts";
-import { dateTime, humanize, percent, shares } from "../../format.ts";
+import { dateTime, humanize, priceNumber, shares } from "../../format.ts";
 import { useMarkets } from "../../market-cache.ts";
 import { OrderName, orderTerms } from "../../trading/order-name.tsx";
 import type { Order } from "../../types.ts";
@@ -28,7 +28,7 @@ export function History() {
       title: "Order",
       show: (order) => <OrderName order={order} market={markets.get(order.market_id)} isSingleMarket={false} />,
     },
-    { title: "Price", isNumber: true, show: (order) => <PriceOf {...order} /> },
+    { title: "Price, ¢", isNumber: true, show: (order) => <PriceOf {...order} /> },
     { title: "Filled", isNumber: true, show: ({ filled, quantity }) => `${shares(filled)} of ${shares(quantity)}` },
     { title: "Time in force", show: orderTerms },
     {
@@ -58,11 +58,11 @@ export function History() {
 
 /** The limit price. For a market order: "market", and its worst price if it has one. */
 function PriceOf({ price, type }: Order) {
-  if (type !== "market") return percent(price);
+  if (type !== "market") return priceNumber(price);
   return (
     <span>
       market
-      {price !== null && <small class="below faint">worst {percent(price)}</small>}
+      {price !== null && <small class="below faint">worst {priceNumber(price)}</small>}
     </span>
   );
 }

@@ -1,23 +1,10 @@
 /** Open positions valued at last prices, and the totals of the portfolio. */
 import { balance, positions } from "../../account-state.ts";
-import { money } from "../../format.ts";
-import { useMarkets } from "../../market-cache.ts";
-import { PositionsTable, useLiveMarkets, valuePosition } from "../../trading/positions.tsx";
+import { money, spendable } from "../../format.ts";
+import { PositionsTable } from "../../trading/positions.tsx";
+import { sumOf, useValuedPositions } from "../../trading/valuation.ts";
 import { Profit } from "../../ui/amounts.tsx";
 import { Loading } from "../../ui/notices.tsx";
-
-/** The user's positions valued at last prices, and their markets. */
-function useValuedPositions() {
-  const all = [...(positions.value?.values() ?? [])];
-  const markets = useMarkets(all.filter(({ quantity }) => quantity > 0).map(({ market_id }) => market_id));
-  const held = new Set(all.filter(({ quantity }) => quantity > 0).map(({ market_id }) => market_id));
-  const live = useLiveMarkets([...held].map((id) => markets.get(id)).filter((market) => market !== undefined));
-  const valued = all.map((position) => valuePosition(position, live.get(position.market_id)));
-  return { valued, markets: live };
-}
-
-const sumOf = (values: readonly (number | null)[]): number =>
-  values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
 
 export function Totals() {
   const { valued } = useValuedPositions();
@@ -28,14 +15,14 @@ export function Totals() {
   return (
     <dl class="totals">
       <div>
-        <dt>Total value</dt>
+        <dt>Portfolio value</dt>
         <dd class="large">
           {money(total + positionsValue)} <small>USDC</small>
         </dd>
       </div>
       <div>
         <dt>Available</dt>
-        <dd>{money(available)}</dd>
+        <dd>{spendable(available)}</dd>
       </div>
       <div>
         <dt>On hold</dt>
@@ -46,13 +33,13 @@ export function Totals() {
         <dd>{money(positionsValue)}</dd>
       </div>
       <div>
-        <dt>Unrealized P&L</dt>
+        <dt>Unrealized</dt>
         <dd>
           <Profit micro={sumOf(valued.map(({ unrealized_pnl }) => unrealized_pnl))} />
         </dd>
       </div>
       <div>
-        <dt>Realized P&L</dt>
+        <dt>Realized</dt>
         <dd>
           <Profit micro={sumOf(valued.map(({ realized_pnl }) => realized_pnl))} />
         </dd>

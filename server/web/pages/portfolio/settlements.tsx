@@ -1,5 +1,5 @@
 /** The user's payouts from resolved markets. */
-import { dateTime, percent, shares } from "../../format.ts";
+import { dateTime, priceNumber, shares } from "../../format.ts";
 import { marketName, outcomeName, useMarkets } from "../../market-cache.ts";
 import { href } from "../../router.ts";
 import type { Settlement } from "../../types.ts";
@@ -24,10 +24,10 @@ export function Settlements() {
       ),
     },
     { title: "Shares", isNumber: true, show: ({ quantity }) => shares(quantity) },
-    { title: "Payout per share", isNumber: true, show: ({ payout }) => percent(payout) },
+    { title: "Payout, ¢", isNumber: true, show: ({ payout }) => priceNumber(payout) },
     { title: "Received", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
     { title: "Cost", isNumber: true, show: ({ cost }) => <Money micro={cost} /> },
-    { title: "P&L", isNumber: true, show: ({ realized_pnl }) => <Profit micro={realized_pnl} /> },
+    { title: "Profit", isNumber: true, show: ({ realized_pnl }) => <Profit micro={realized_pnl} /> },
     { title: "Time", isNumber: true, show: ({ created_at }) => dateTime(created_at) },
   ];
   return (

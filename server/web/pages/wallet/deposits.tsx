@@ -20,7 +20,7 @@ export function Deposits() {
         </>
       ),
     },
-    { title: "Amount", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
+    { title: "Amount", isNumber: true, show: ({ amount }) => <Money isExact micro={amount} /> },
   ];
   return (
     <section class="panel" aria-labelledby="deposits-title">

@@ -52,7 +52,7 @@ export function Transactions() {
       isNumber: true,
       show: ({ amount }) => <span class={amount > 0 ? "up" : ""}>{signedMoney(amount)}</span>,
     },
-    { title: "Balance after", isNumber: true, show: ({ balance_after }) => <Money micro={balance_after} /> },
+    { title: "Balance after", isNumber: true, show: ({ balance_after }) => <Money isExact micro={balance_after} /> },
   ];
   return (
     <section class="panel" aria-labelledby="transactions-title">

@@ -4,7 +4,7 @@ import { evmAddressFault } from "../../../wallet/evm-address.ts";
 import { MAX_ADDRESS_LENGTH, MAX_PAYMENT_MICRO } from "../../../wallet/limits.ts";
 import { balance } from "../../account-state.ts";
 import { ApiError } from "../../api.ts";
-import { money, parseMoney } from "../../format.ts";
+import { exactMoney, parseMoney } from "../../format.ts";
 import { useIdempotencyKey } from "../../idempotency-key.ts";
 import { request } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -28,8 +28,8 @@ function addressProblem(address: string): string | null {
 
 function amountProblem(amount: number | null, available: number): string | null {
   if (amount === null || amount === 0) return "Enter an amount of USDC with at most six decimals.";
-  if (amount > available) return `Your available balance is ${money(available)} USDC.`;
-  return amount > MAX_PAYMENT_MICRO ? `At most ${money(MAX_PAYMENT_MICRO)} USDC per withdrawal.` : null;
+  if (amount > available) return `Your available balance is ${exactMoney(available)} USDC.`;
+  return amount > MAX_PAYMENT_MICRO ? `At most ${exactMoney(MAX_PAYMENT_MICRO)} USDC per withdrawal.` : null;
 }
 
 export function WithdrawForm({ onDone }: { onDone: () => void }) {
@@ -54,7 +54,7 @@ export function WithdrawForm({ onDone }: { onDone: () => void }) {
       if (!(thrown instanceof ApiError) || thrown.status === 0 || thrown.status >= 500) onDone();
       throw thrown;
     }
-    toast(`Withdrawal of ${money(body.amount)} USDC requested.`);
+    toast(`Withdrawal of ${exactMoney(body.amount)} USDC requested.`);
     setAmount("");
     setTried(false);
     setConfirming(false);
@@ -101,8 +101,8 @@ export function WithdrawForm({ onDone }: { onDone: () => void }) {
 function AvailableHint({ available, onMax }: { available: number; onMax: (text: string) => void }) {
   return (
     <>
-      {money(available)} available.{" "}
-      <button type="button" class="link" onClick={() => onMax(money(available).replaceAll(",", ""))}>
+      {exactMoney(available)} available.{" "}
+      <button type="button" class="link" onClick={() => onMax(exactMoney(available).replaceAll(",", ""))}>
         Max
       </button>
     </>
@@ -126,7 +126,7 @@ function WithdrawDialog({
     <Dialog title="Confirm withdrawal" onClose={onClose}>
       <form onSubmit={submit}>
         <p>
-          <b>{money(withdrawal.amount)} USDC</b> to <span class="mono long">{withdrawal.address}</span>
+          <b>{exactMoney(withdrawal.amount)} USDC</b> to <span class="mono long">{withdrawal.address}</span>
         </p>
         <p class="hint">The amount goes on hold until an operator pays it. You can cancel until then.</p>
         <ErrorNotice error={error} />

@@ -1,6 +1,6 @@
 /** The user's withdrawals: requests, statuses, cancellation. */
 import { errorMessage } from "../../error-messages.ts";
-import { dateTime, money, statusText } from "../../format.ts";
+import { dateTime, exactMoney, statusText } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { Withdrawal } from "../../types.ts";
@@ -44,7 +44,7 @@ function WithdrawalList({ list }: { list: Pages<Withdrawal> }) {
   const { items, error, more, reload, set } = list;
   const columns: Column<Withdrawal>[] = [
     { title: "Requested", show: ({ created_at }) => dateTime(created_at) },
-    { title: "Amount", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
+    { title: "Amount", isNumber: true, show: ({ amount }) => <Money isExact micro={amount} /> },
     { title: "Address", show: ({ address }) => <span class="mono long">{address}</span> },
     {
       title: "Status",
@@ -110,7 +110,7 @@ function CancelWithdrawal({
   const { run, isBusy } = useAction(async () => {
     try {
       onDone(await request<Withdrawal>("DELETE", `/wallet/withdrawals/${withdrawal.id}`));
-      toast(`Withdrawal canceled: ${money(withdrawal.amount)} USDC available again.`);
+      toast(`Withdrawal canceled: ${exactMoney(withdrawal.amount)} USDC available again.`);
       document.getElementById("withdrawals-title")?.focus();
     } catch (error) {
       toast(errorMessage(error), true);
@@ -122,7 +122,7 @@ function CancelWithdrawal({
       type="button"
       class="small danger"
       disabled={isBusy}
-      aria-label={`Cancel withdrawal of ${money(withdrawal.amount)} USDC`}
+      aria-label={`Cancel withdrawal of ${exactMoney(withdrawal.amount)} USDC`}
       onClick={() => void run()}
     >
       {isBusy ? "Canceling…" : "Cancel"}

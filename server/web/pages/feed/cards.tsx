@@ -1,0 +1,190 @@
+/** The cards of markets and events. A card opens its page; its price buttons open the ticket. */
+import { capitalized, cents, chanceText, compact, date } from "../../format.ts";
+import { chance, useInView, useLiveMarket } from "../../market-tickers.ts";
+import { href } from "../../router.ts";
+import type { FeedItem, Market, Outcome } from "../../types.ts";
+import { Tile } from "../../ui/tile.tsx";
+
+const SHOWN_MARKETS = 3;
+const SHOWN_OUTCOMES = 3;
+
+export function MarketCard({ market: given }: { market: Market }) {
+  const { ref, isInView } = useInView<HTMLElement>();
+  const market = useLiveMarket(given, isInView);
+  const result = resultOf(market);
+  return (
+    <article class="card" ref={ref}>
+      <div class="card-head">
+        <Tile slug={market.slug} />
+        <h2>
+          <a href={href(`/markets/${market.slug}`)}>{market.question}</a>
+        </h2>
+      </div>
+      {result !== null && <p class="result">{result}</p>}
+      {result === null && (isBinary(market) ? <Binary market={market} /> : <Leaders market={market} />)}
+      <CardFoot category={market.category} volume={market.volume_24h} closesAt={market.closes_at} />
+    </article>
+  );
+}
+
+const isBinary = ({ outcomes }: Market): boolean => outcomes.length === 2;
+
+function Binary({ market }: { market: Market }) {
+  const [yes, no] = market.outcomes;
+  if (yes === undefined || no === undefined) return null;
+  return (
+    <>
+      <p class="row">
+        <BigChance bps={chance(yes)} />
+        {yes.name !== "Yes" && (
+          <span class="faint" translate={false}>
+            {yes.name}
+          </span>
+        )}
+      </p>
+      <div class="price-buttons">
+        <PriceButton market={market} outcome={yes} text={yes.name} isYes />
+        <PriceButton market={market} outcome={no} text={no.name} />
+      </div>
+    </>
+  );
+}
+
+/** "51%", large, its unit smaller. */
+function BigChance({ bps }: { bps: number | null }) {
+  const text = chanceText(bps);
+  const digits = text.replace("%", "");
+  return (
+    <b class="big-chance" translate={false}>
+      {digits}
+      {digits !== text && <small>%</small>}
+    </b>
+  );
+}
+
+function PriceButton({
+  market,
+  outcome,
+  text,
+  isYes = false,
+}: {
+  market: Market;
+  outcome: Outcome;
+  text: string;
+  isYes?: boolean;
+}) {
+  const price = cents(outcome.implied_ask);
+  return (
+    <a
+      class={isYes ? "price-button yes" : "price-button"}
+      href={href(`/markets/${market.slug}?outcome=${outcome.id}`)}
+      translate={false}
+    >
+      <span>
+        {text === "Buy" ? (
+          <>
+            Buy<span class="hidden"> {outcome.name}</span>
+          </>
+        ) : (
+          <>
+            <span class="hidden">Buy </span>
+            {text}
+          </>
+        )}
+      </span>
+      <b>{price}</b>
+    </a>
+  );
+}
+
+/** The likeliest outcomes of a market with more than two. */
+function Leaders({ market }: { market: Market }) {
+  const sorted = byChance(market.outcomes);
+  const more = sorted.length - SHOWN_OUTCOMES;
+  return (
+    <ul class="chances">
+      {sorted.slice(0, SHOWN_OUTCOMES).map((outcome) => (
+        <li key={outcome.id}>
+          <span translate={false}>{outcome.name}</span>
+          <span class="number" translate={false}>
+            {chanceText(chance(outcome))}
+          </span>
+          <PriceButton market={market} outcome={outcome} text="Buy" />
+        </li>
+      ))}
+      {more > 0 && <li class="faint">and {more} more</li>}
+    </ul>
+  );
+}
+
+const byChance = (outcomes: readonly Outcome[]): Outcome[] =>
+  [...outcomes].sort((a, b) => (chance(b) ?? 0) - (chance(a) ?? 0));
+
+export function EventCard({ event }: { event: Extract<FeedItem, { kind: "event" }> }) {
+  const { ref, isInView } = useInView<HTMLElement>();
+  const more = event.market_count - Math.min(SHOWN_MARKETS, event.markets.length);
+  return (
+    <article class="card event" ref={ref}>
+      <div class="card-head">
+        <Tile slug={event.slug} />
+        <div>
+          <small>Event · {event.market_count === 1 ? "1 market" : `${event.market_count} markets`}</small>
+          <h2>
+            <a href={href(`/events/${event.slug}`)}>{event.title}</a>
+          </h2>
+        </div>
+      </div>
+      <ul class="chances">
+        {event.markets.slice(0, SHOWN_MARKETS).map((market) => (
+          <EventMarket key={market.id} market={market} isShown={isInView} />
+        ))}
+        {more > 0 && <li class="faint">and {more} more</li>}
+      </ul>
+      <CardFoot category={event.category} volume={event.volume_24h} closesAt={event.closes_at} />
+    </article>
+  );
+}
+
+function EventMarket({ market: given, isShown }: { market: Market; isShown: boolean }) {
+  const market = useLiveMarket(given, isShown);
+  const result = resultOf(market);
+  const best = isBinary(market) ? market.outcomes[0] : byChance(market.outcomes)[0];
+  return (
+    <li>
+      <a href={href(`/markets/${market.slug}`)}>{market.question}</a>
+      {result !== null && <small class="faint">{result}</small>}
+      {result === null && best !== undefined && (
+        <span class="number" translate={false}>
+          {chanceText(chance(best))}
+          <small>{best.name}</small>
+        </span>
+      )}
+    </li>
+  );
+}
+
+/** The result of a market that has ended; null while it runs. */
+function resultOf({ status, outcomes, resolution }: Market): string | null {
+  if (resolution === null) return status === "closed" ? "Closed" : null;
+  if (status === "voided") return "Voided";
+  const winner = outcomes.find(({ id }) => id === resolution.outcome_id);
+  return winner === undefined ? "Resolved" : `Resolved: ${winner.name}`;
+}
+
+function CardFoot({
+  category,
+  volume,
+  closesAt,
+}: {
+  category: string | null;
+  volume: number;
+  closesAt: number | null;
+}) {
+  return (
+    <footer>
+      {category !== null && <span>{capitalized(category)}</span>}
+      <span>{compact(volume)} shares</span>
+      {closesAt !== null && <span>Closes {date(closesAt)}</span>}
+    </footer>
+  );
+}

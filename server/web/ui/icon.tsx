@@ -1,0 +1,38 @@
+/** Line icons of 16 units, drawn in the colour of the text around them. */
+
+const PATHS = {
+  search: "M11.500 7a4.500 4.500 0 1 1-9 0a4.500 4.500 0 0 1 9 0M10.500 10.500l3 3",
+  alert: "M8 2 1.700 13h12.600zM8 6.500v3M8 11.300v.200",
+  info: "M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0M8 7.300V11M8 5v.200",
+  check: "m3 8.500 3.200 3.200L13 5",
+  close: "m4 4 8 8M12 4l-8 8",
+  grid: "M2.500 2.500H7V7H2.500zM9 2.500h4.500V7H9zM2.500 9H7v4.500H2.500zM9 9h4.500v4.500H9z",
+  pie: "M8 2a6 6 0 1 0 6 6H8zM10.500 2.300a6 6 0 0 1 3.200 3.200h-3.200z",
+  user: "M10.700 5.500a2.700 2.700 0 1 1-5.400 0a2.700 2.700 0 0 1 5.400 0M2.800 13.500c.800-2.600 2.800-3.800 5.200-3.800s4.400 1.200 5.200 3.800",
+  sun: "M11 8a3 3 0 1 1-6 0a3 3 0 0 1 6 0M8 1.500V3M8 13v1.500M1.500 8H3M13 8h1.500M3.400 3.400l1.100 1.100M11.500 11.500l1.100 1.100M12.600 3.400l-1.100 1.100M4.500 11.500l-1.100 1.100",
+  moon: "M13 9.500A5.500 5.500 0 0 1 6.500 3 5.500 5.500 0 1 0 13 9.500z",
+  up: "M8 3.500 13.500 12h-11z",
+  down: "M8 12 2.500 3.500h11z",
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+/** @param size pixels */
+export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
+  return (
+    <svg
+      class="icon"
+      width={size}
+      height={size}
+      viewBox="0 0 16 16"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="1.5"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+      aria-hidden="true"
+    >
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}
