@@ -89,8 +89,7 @@ describe.skipIf(NO_BROWSER)("every page", () => {
   });
 
   test("for a trader", LONG, async () => {
-    // A user who never applied for tier 2 has no application.
-    const page = await openPage({ baseURL: scene.world.server.root, expected: [/ 404 .*me\/identity/] });
+    const page = await openPage({ baseURL: scene.world.server.root });
     await signInTo(page, "/portfolio", "trader@example.com");
     await checkAll(page, "trader", traderPages(scene));
   });
