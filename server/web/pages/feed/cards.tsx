@@ -43,8 +43,8 @@ function Binary({ market }: { market: Market }) {
         )}
       </p>
       <div class="price-buttons">
-        <PriceButton market={market} outcome={yes} text={yes.name} isYes />
-        <PriceButton market={market} outcome={no} text={no.name} />
+        <PriceButton market={market} outcome={yes} isNamed isYes />
+        <PriceButton market={market} outcome={no} isNamed />
       </div>
     </>
   );
@@ -62,18 +62,18 @@ function BigChance({ bps }: { bps: number | null }) {
   );
 }
 
+/** @param isNamed shows the outcome's name, else "Buy"; a screen reader says both */
 function PriceButton({
   market,
   outcome,
-  text,
+  isNamed = false,
   isYes = false,
 }: {
   market: Market;
   outcome: Outcome;
-  text: string;
+  isNamed?: boolean;
   isYes?: boolean;
 }) {
-  const price = cents(outcome.implied_ask);
   return (
     <a
       class={isYes ? "price-button yes" : "price-button"}
@@ -81,18 +81,10 @@ function PriceButton({
       translate={false}
     >
       <span>
-        {text === "Buy" ? (
-          <>
-            Buy<span class="hidden"> {outcome.name}</span>
-          </>
-        ) : (
-          <>
-            <span class="hidden">Buy </span>
-            {text}
-          </>
-        )}
+        <span class={isNamed ? "hidden" : ""}>Buy </span>
+        <span class={isNamed ? "" : "hidden"}>{outcome.name}</span>
       </span>
-      <b>{price}</b>
+      <b>{cents(outcome.implied_ask)}</b>
     </a>
   );
 }
@@ -109,7 +101,7 @@ function Leaders({ market }: { market: Market }) {
           <span class="number" translate={false}>
             {chanceText(chance(outcome))}
           </span>
-          <PriceButton market={market} outcome={outcome} text="Buy" />
+          <PriceButton market={market} outcome={outcome} />
         </li>
       ))}
       {more > 0 && <li class="faint">and {more} more</li>}
