@@ -5,22 +5,30 @@ import { subscribe } from "./stream.ts";
 import type { Market, Outcome, Ticker } from "./types.ts";
 import { useThrottled } from "./ui/throttle.ts";
 
-/** Tickers subscribed at a time, by outcome: a connection allows 1,000 subscriptions, and books need some of them. */
+/** Tickers subscribed at a time, by outcome, each counted once: a connection allows 1,000 subscriptions, and books need some of them. */
 const MAX_TICKERS = 600;
 let subscribedTickers = 0;
+/** The subscribers of each market. Those of one market share its tickers: the stream subscribes once. */
+const subscribers = new Map<number, number>();
 
 /** Subscribes to the tickers of markets, as far as the bound allows. Returns a function that unsubscribes. */
 export function subscribeTickers(markets: readonly Market[], onTicker: (ticker: Ticker) => void): () => void {
   const unsubscribers: (() => void)[] = [];
-  let added = 0;
   for (const { id, outcomes } of markets) {
-    if (subscribedTickers + outcomes.length > MAX_TICKERS) continue;
-    subscribedTickers += outcomes.length;
-    added += outcomes.length;
-    unsubscribers.push(subscribe("ticker", id, null, ({ data }) => onTicker(data)));
+    const others = subscribers.get(id) ?? 0;
+    const added = others === 0 ? outcomes.length : 0;
+    if (subscribedTickers + added > MAX_TICKERS) continue;
+    subscribedTickers += added;
+    subscribers.set(id, others + 1);
+    const unsubscribe = subscribe("ticker", id, null, ({ data }) => onTicker(data));
+    unsubscribers.push(() => {
+      unsubscribe();
+      const left = (subscribers.get(id) ?? 1) - 1;
+      subscribers.set(id, left);
+      if (left === 0) subscribedTickers -= outcomes.length;
+    });
   }
   return () => {
-    subscribedTickers -= added;
     for (const unsubscribe of unsubscribers) unsubscribe();
   };
 }
