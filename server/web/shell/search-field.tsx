@@ -13,11 +13,17 @@ export function SearchField({ hasKey = false }: { hasKey?: boolean }) {
   const sought = isHere ? (search.value.get("q") ?? "") : "";
   const [text, setText] = useState(sought);
   const field = useRef<HTMLInputElement>(null);
+  /** What this field has asked for last: more may have been typed since. */
+  const asked = useRef(sought);
   // The search can also change through the history, a link or the other field.
-  useEffect(() => setText(sought), [sought]);
+  useEffect(() => {
+    if (sought !== asked.current) setText(sought);
+    asked.current = sought;
+  }, [sought]);
   const seek = (): void => {
     const q = text.trim();
     if (q === sought) return;
+    asked.current = q;
     if (isHere) setSearch({ q, page: null });
     else if (q !== "") navigate(`/search?q=${encodeURIComponent(q)}`, false, true);
   };
