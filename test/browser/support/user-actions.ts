@@ -24,8 +24,11 @@ export async function signInTo(page: Page, path: string, email: string): Promise
 /** Waits until the page has its heading and nothing is loading. */
 export async function expectLoaded(page: Page): Promise<void> {
   await page.locator("main h1").first().waitFor();
-  await expect.poll(() => page.locator("main .loading:visible").allTextContents(), PATIENTLY).toEqual([]);
+  await expect.poll(() => page.evaluate(FIND_LOADING), PATIENTLY).toEqual([]);
 }
+
+/** A state of loading takes its place before it becomes visible; one within closed details has none. */
+const FIND_LOADING = `[...document.querySelectorAll("main .loading")].filter((each) => each.checkVisibility()).map((each) => each.textContent)`;
 
 /** The ticket beside the market, on wide screens. */
 export const ticketOf = (page: Page): Locator => page.getByRole("complementary", { name: "Order ticket" });
