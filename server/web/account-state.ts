@@ -5,13 +5,9 @@
 
 import { batch, computed, effect, signal } from "@preact/signals";
 import { ApiError } from "./api.ts";
-import { exchangeTime } from "./clock.ts";
-import { reasonText } from "./error-messages.ts";
-import { shares } from "./format.ts";
 import { request, sessionState } from "./session.ts";
 import { onPrivateEvent, onPrivateGap } from "./stream.ts";
 import type { Balance, Order, Page, Position } from "./types.ts";
-import { toast } from "./ui/toast.tsx";
 
 export const balance = signal<Balance | null>(null);
 /** By outcome id; null until loaded. */
@@ -120,29 +116,10 @@ function loadIfSignedIn(): void {
   if (sessionState.peek() === "in") void load();
 }
 
-/** Older updates are replays after a reconnect, not news. */
-const MAX_NOTIFICATION_AGE_MS = 30_000;
-
-/** Shows a toast for fills and rejections of orders placed on this page. Orders of bots stay silent. */
-function notifyOrder(order: Order): void {
-  if (
-    !order.client_order_id?.startsWith(PAGE_ORDER_PREFIX) ||
-    exchangeTime() - order.updated_at > MAX_NOTIFICATION_AGE_MS
-  )
-    return;
-  const side = order.side === 1 ? "Buy" : "Sell";
-  const filled = order.trades.reduce((sum, { quantity }) => sum + quantity, 0);
-  if (filled > 0) toast(`${side} order ${order.id}: ${shares(filled)} of ${shares(order.quantity)} shares filled.`);
-  if (order.status === "rejected" || (order.status === "canceled" && order.reason !== "user")) {
-    toast(`${side} order ${order.id} ${order.status}: ${reasonText(order.reason)}.`);
-  }
-}
-
 /** Call once. */
 export function startAccountState(): void {
   onPrivateEvent("order.updated", ({ data }) => {
     const order = data as Order;
-    notifyOrder(order);
     addOrder(order);
     for (const listener of listeners) listener(order);
   });

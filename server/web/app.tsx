@@ -9,10 +9,12 @@ import { here, href, location } from "./router.ts";
 import { sessionNotice, sessionState } from "./session.ts";
 import { BottomTabs } from "./shell/bottom-tabs.tsx";
 import { Header } from "./shell/header.tsx";
+import { Keys } from "./shell/keys.tsx";
+import { LazyDialog } from "./shell/lazy-dialog.tsx";
 import { streamState } from "./stream.ts";
 import { Icon } from "./ui/icon.tsx";
 import { Empty, ErrorNotice, Loading } from "./ui/notices.tsx";
-import { Toasts } from "./ui/toast.tsx";
+import { dialogs, Toasts } from "./ui/toast.tsx";
 
 /** A page receives the path's parameter, "" if the path has none. */
 type PageComponent = ComponentType<{ param: string }>;
@@ -63,7 +65,9 @@ export function App() {
       </main>
       <Footer />
       <BottomTabs />
-      <Toasts />
+      <Keys />
+      <LazyDialog />
+      {dialogs.value === 0 && <Toasts />}
     </>
   );
 }

@@ -1,4 +1,5 @@
 /** Entry point: renders the app and starts router, session, account state and stream. */
+import { effect } from "@preact/signals";
 import { render } from "preact";
 import "./styles.css";
 import { startAccountState } from "./account-state.ts";
@@ -6,7 +7,7 @@ import { App } from "./app.tsx";
 import { startForeignChanges } from "./foreign-changes.ts";
 import { required } from "./required.ts";
 import { startRouter } from "./router.ts";
-import { startSession } from "./session.ts";
+import { sessionState, startSession } from "./session.ts";
 import { startStream } from "./stream.ts";
 
 const root = required(document.getElementById("page"), "the page's root element");
@@ -16,3 +17,9 @@ render(<App />, root);
 startAccountState();
 startStream();
 void startSession();
+// Needed once somebody trades.
+const stop = effect(() => {
+  if (sessionState.value !== "in") return;
+  void import("./trading/order-toasts.ts").then(({ startOrderToasts }) => startOrderToasts());
+  queueMicrotask(() => stop());
+});

@@ -24,6 +24,15 @@ export function useMarkets(ids: Iterable<number>): ReadonlyMap<number, Market> {
   return cache.value;
 }
 
+/** Returns a market, fetched if it isn't cached; undefined without a response. */
+export async function findMarket(id: number): Promise<Market | undefined> {
+  if (!cache.peek().has(id)) {
+    wanted.add(id);
+    await fetchWanted();
+  }
+  return cache.peek().get(id);
+}
+
 /** Adds markets that were fetched elsewhere. */
 export function cacheMarkets(markets: readonly Market[]): void {
   if (markets.length === 0) return;

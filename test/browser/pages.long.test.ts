@@ -119,7 +119,8 @@ describe.skipIf(NO_BROWSER)("every page", () => {
 /** By address: the buttons that open a dialog there. */
 const TRADER_DIALOGS: Readonly<Record<string, readonly RegExp[]>> = {
   "/portfolio?show=orders": [/^Cancel all$/, /^Amend order/],
-  "/markets/market-0": [/^Buy \d/],
+  "/markets/market-0": [/^Buy/],
+  "/account": [/^Trading settings$/],
   "/account/tokens": [/^Revoke token/],
   "/account/apps": [/^Revoke access/, /^Delete/],
   "/account/sessions": [/^Sign out everywhere/, /^End session/],

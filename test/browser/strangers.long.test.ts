@@ -5,12 +5,22 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
+import type { Client } from "../support/client.ts";
 import { ADDRESS } from "../support/money.ts";
-
+import { SELL, terms } from "../support/terms.ts";
 import type { TestMarket, World } from "../support/world.ts";
 import { startWithOffers } from "./support/offers.ts";
 import { NO_BROWSER, type OpenPage, useBrowser } from "./support/page.ts";
-import { expectLoaded, fillInTicket, orderSummaryOf, PATIENTLY, signInTo, ticketOf } from "./support/user-actions.ts";
+import {
+  amountOf,
+  expectLoaded,
+  fillInTicket,
+  orderResultOf,
+  orderSummaryOf,
+  PATIENTLY,
+  signInTo,
+  ticketOf,
+} from "./support/user-actions.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -45,10 +55,11 @@ const BROWSERS: Readonly<Record<string, () => void>> = {
 describe.skipIf(NO_BROWSER)("on another computer", () => {
   const openPage = useBrowser();
   let world: World;
+  let maker: Client;
   let market: TestMarket;
 
   beforeAll(async () => {
-    ({ world, market } = await startWithOffers());
+    ({ world, maker, market } = await startWithOffers());
   });
   afterAll(() => expectEndsWell(world));
 
@@ -73,9 +84,16 @@ describe.skipIf(NO_BROWSER)("on another computer", () => {
       await expectLoaded(page);
       expect(await page.locator("main .notice.bad").allTextContents()).toEqual([]);
     }
-    await fillInTicket(page, { side: "Buy", outcome: "Outcome 0", price: "50", shares: "3" });
-    await ticketOf(page).getByRole("button", { name: /^Buy/ }).last().click();
-    await expect.poll(() => page.locator(".toasts").textContent(), PATIENTLY).toMatch(/3 of 3 shares filled/);
+    await fillInTicket(page, { side: "Buy", price: "50", shares: "3" });
+    await ticketOf(page).getByRole("button", { name: "Buy Outcome 0", exact: true }).click();
+    await expect.poll(() => orderResultOf(page), PATIENTLY).toEqual(expect.arrayContaining(["Bought 3 Outcome 0"]));
+    // What the ticket doesn't show is told in a toast.
+    await fillInTicket(page, { side: "Buy", price: "40", shares: "2" });
+    await ticketOf(page).getByRole("button", { name: "Place bid for Outcome 0" }).click();
+    await expect.poll(() => orderResultOf(page), PATIENTLY).toEqual(expect.arrayContaining(["Bid placed"]));
+    await ticketOf(page).getByRole("button", { name: "Done" }).click();
+    await maker.place(terms(market, 0, SELL, 4_000, 2));
+    await page.locator(".toasts").getByText("Bought 2 Outcome 0 at 40.0¢").waitFor();
     // A trade of this minute shows a time of day, not a date.
     await expect.poll(() => page.getByRole("main").textContent(), PATIENTLY).toMatch(/\d\d:\d\d:\d\d/);
   });
@@ -92,9 +110,9 @@ describe.skipIf(NO_BROWSER)("on another computer", () => {
     await signInTo(page, `/markets/${market.slug}`, "trader@example.com");
     await expectLoaded(page);
     for (const name of [/^Switch to/, /^Switch to/]) await page.getByRole("button", { name }).click();
-    await fillInTicket(page, { side: "Buy", outcome: "Outcome 0", price: "50", shares: "1" });
-    await ticketOf(page).getByRole("button", { name: /^Buy/ }).last().click();
-    await expect.poll(() => page.locator(".toasts").textContent(), PATIENTLY).toMatch(/1 of 1 shares filled/);
+    await fillInTicket(page, { side: "Buy", price: "50", shares: "1" });
+    await ticketOf(page).getByRole("button", { name: "Buy Outcome 0", exact: true }).click();
+    await expect.poll(() => orderResultOf(page), PATIENTLY).toEqual(expect.arrayContaining(["Bought 1 Outcome 0"]));
     // The cookie outlives the page, whatever else the browser keeps.
     await page.reload();
     await expectLoaded(page);
@@ -116,14 +134,14 @@ describe.skipIf(NO_BROWSER)("on another computer", () => {
   test("numbers with a comma mean what their writers mean, and the page shows what it understood", async () => {
     const page = await openSignedIn(`/markets/${market.slug}`);
     const ticket = ticketOf(page);
-    await fillInTicket(page, { side: "Buy", outcome: "Outcome 0", price: "42,5", shares: "1,234" });
+    await fillInTicket(page, { side: "Buy", price: "42,5", shares: "1,234" });
     await expect.poll(() => ticket.textContent()).toMatch(/= 42\.5¢\..*= 1,234\./s);
     expect(JSON.stringify(await orderSummaryOf(page))).toMatch(/1,234/);
     for (const shares of ["0,500", "00,100", "1,5", "1 234,567"]) {
-      await ticket.getByLabel("Shares").fill(shares);
+      await amountOf(ticket).fill(shares);
       await expect.poll(() => ticket.textContent()).toMatch(/whole number/);
     }
-    await ticket.getByLabel("Shares").fill("1 234");
+    await amountOf(ticket).fill("1 234");
     await expect.poll(() => ticket.textContent()).toMatch(/= 1,234\./);
   });
 

@@ -7,7 +7,8 @@ import { combineDepth, estimate, impliedLadder, type Ladder, type Level } from "
 import {
   type Draft,
   EMPTY_DRAFT,
-  maxQuantity,
+  maxAmount,
+  type Obstacle,
   type PreviewContext,
   previewOrder,
 } from "../../server/web/trading/order-preview.ts";
@@ -101,103 +102,181 @@ describe("an order preview", () => {
       { price: 4_000, quantity: 50, implied: 0 },
       { price: 4_500, quantity: 50, implied: 20 },
     ],
-    ...{ closesAt: 2_000_000_000_000, now: 1_000_000_000_000 },
+    ...{ closesAt: 2_000_000_000_000, now: 1_000_000_000_000, isStale: false, slippageBps: 200 },
   };
+  const LIMIT: Partial<Draft> = { kind: "limit", unit: "shares" };
+  const MARKET: Partial<Draft> = { kind: "market", unit: "shares" };
   const preview = (draft: Partial<Draft>, changed: Partial<PreviewContext> = {}) =>
     previewOrder({ ...EMPTY_DRAFT, ...draft }, { ...context, ...changed });
   const bids = [{ price: 6_000, quantity: 500, implied: 0 }];
 
   test("shows what a limit buy fills now, what rests, and what it holds", () => {
-    const { summary, body, warnings } = preview({ price: "45", quantity: "120" });
+    const { summary, body, warnings, bound } = preview({ ...LIMIT, price: "45", amount: "120" });
     expect(summary).toMatchObject({
       fills: { quantity: 100, notional: 42_500_000, fee: 0, worstPrice: 4_500, isImplied: true },
-      ...{ resting: 20, notional: 51_500_000, fee: 0, hold: 54_000_000, payout: 120_000_000, profit: 68_500_000 },
+      ...{ quantity: 120, resting: 20, notional: 51_500_000, fee: 0, hold: 54_000_000, payout: 120_000_000 },
     });
-    expect(warnings).toEqual([]);
+    expect([bound, warnings]).toEqual([4_500, []]);
     expect(body).toEqual({
       ...{ market_id: 3, outcome_id: 5, side: 1, price: 4_500, quantity: 120 },
       ...{ type: "limit", time_in_force: "gtc", post_only: false },
     });
   });
 
-  test("deducts the fee from a sale's proceeds, and measures profit by the shares' cost", () => {
-    const { summary } = preview({ side: "sell", price: "60", quantity: "70" }, { depth: bids });
-    expect(summary).toMatchObject({ notional: 42_000_000, fee: 630_000, hold: 0, profit: 13_370_000 });
+  test("deducts the fee from a sale's proceeds", () => {
+    const { summary } = preview({ ...LIMIT, side: "sell", price: "60", amount: "70" }, { depth: bids });
+    expect(summary).toMatchObject({ notional: 42_000_000, fee: 630_000, hold: 0 });
   });
 
-  test("blocks orders that can't work, and says why", () => {
-    const blocked: [Partial<Draft>, Partial<PreviewContext>, "price" | "quantity" | "expires", RegExp][] = [
-      [{ price: "100", quantity: "1" }, {}, "price", /between 0\.01¢ and 99\.99¢/],
-      [{ price: "4.001", quantity: "1" }, {}, "price", /two decimals/],
-      [{ price: "40", quantity: "1.5" }, {}, "quantity", /whole number/],
-      [{ price: "40", quantity: "1,5" }, {}, "quantity", /whole number/],
-      [{ price: "40", quantity: "1000000001" }, {}, "quantity", /at most 1,000,000,000/],
-      [{ price: "40", quantity: "251" }, {}, "quantity", /hold of 100\.40 USDC; 100\.00/],
-      [{ kind: "market", quantity: "101" }, {}, "quantity", /Set a worst price to reduce/],
-      [{ side: "sell", price: "40", quantity: "71" }, {}, "quantity", /70 available shares of Yes/],
-      [{ side: "sell", price: "40", quantity: "1" }, { position: undefined }, "quantity", /no shares of Yes/],
-      [{ kind: "post_only", price: "40", quantity: "1" }, {}, "price", /below 40\.0¢/],
-      [{ kind: "market", quantity: "10" }, { depth: [] }, "quantity", /no asks in the book/],
-      [{ price: "39", quantity: "10", timeInForce: "ioc" }, {}, "quantity", /the best is 40\.0¢/],
-      [{ price: "45", quantity: "101", timeInForce: "fok" }, {}, "quantity", /Only 100 shares/],
-      [{ price: "40", quantity: "1", timeInForce: "gtd", expires: "2001-01-01T00:00" }, {}, "expires", /in the future/],
-      [
-        { price: "40", quantity: "1", timeInForce: "gtd", expires: "2040-01-01T00:00" },
-        {},
-        "expires",
-        /before the market closes/,
-      ],
+  test("bounds a market order by the best price and the slippage, on both sides", () => {
+    const available = 36_000_000;
+    const deep = [{ price: 2_400, quantity: 10_000, implied: 0 }];
+    // 150 shares that cost 36 USDC: no more than the bound is held.
+    const buy = preview({ ...MARKET, amount: "138" }, { depth: deep, available });
+    expect(buy.body).toMatchObject({ type: "market", price: 2_600, quantity: 138, time_in_force: "ioc" });
+    expect(buy.summary).toMatchObject({ notional: 33_120_000, hold: 35_880_000 });
+    const sell = preview({ ...MARKET, side: "sell", amount: "70" }, { depth: bids, slippageBps: 50 });
+    expect(sell.body).toMatchObject({ side: 2, type: "market", price: 5_950, quantity: 70 });
+    // The bound is always a price.
+    const edges = [preview({ ...MARKET, amount: "1" }, { depth: [{ price: 9_950, quantity: 1, implied: 0 }] })];
+    edges.push(preview({ ...MARKET, side: "sell", amount: "1" }, { depth: [{ price: 30, quantity: 1, implied: 0 }] }));
+    expect(edges.map(({ body }) => body?.price)).toEqual([9_999, 1]);
+  });
+
+  test("turns an amount of money into as many shares as it buys, and as the balance and the daily limit can hold", () => {
+    const rich = { available: 1_000_000_000 };
+    const quantity = (draft: Partial<Draft>, changed: Partial<PreviewContext> = rich): number | undefined =>
+      preview({ kind: "market", unit: "usdc", ...draft }, changed).body?.quantity;
+    // 50 at 40.0¢, 50 at 45.0¢ within the bound of 42.0¢: the rest could come at the bound.
+    expect(quantity({ amount: "20" })).toBe(50);
+    expect(quantity({ amount: "20.41" })).toBe(50);
+    expect(quantity({ amount: "20.42" })).toBe(51);
+    expect(quantity({ kind: "limit", price: "45", amount: "45" })).toBe(100);
+    expect(quantity({ kind: "limit", price: "45", amount: "44.999999" })).toBe(99);
+    // All of the balance: an order may hold more than it costs.
+    expect(quantity({ amount: "100" }, { available: 100_000_000 })).toBe(Math.floor(100 / 0.42));
+    const activity = { used: 90_000_000, limit: 100_000_000 };
+    expect(quantity({ amount: "10" }, { activity })).toBe(Math.floor(10 / 0.42));
+    expect(preview({ kind: "market", unit: "usdc", amount: "0.01" }).problems.amount).toBe("Buys less than one share.");
+  });
+
+  test("blocks orders that can't be read, and says why", () => {
+    const blocked: [Partial<Draft>, "price" | "amount" | "expires", RegExp][] = [
+      [{ ...LIMIT, price: "100", amount: "1" }, "price", /between 0\.01¢ and 99\.99¢/],
+      [{ ...LIMIT, price: "4.001", amount: "1" }, "price", /two decimals/],
+      [{ ...LIMIT, price: "40", amount: "1.5" }, "amount", /whole number/],
+      [{ ...LIMIT, price: "40", amount: "1,5" }, "amount", /whole number/],
+      [{ ...LIMIT, price: "40", amount: "1000000001" }, "amount", /at most 1,000,000,000/],
+      [{ ...LIMIT, unit: "usdc", price: "40", amount: "1.0000001" }, "amount", /six decimals/],
+      [{ ...LIMIT, unit: "usdc", price: "40", amount: "0" }, "amount", /amount of USDC/],
+      [{ ...LIMIT, price: "40", amount: "1", timeInForce: "gtd", expires: "2001-01-01T00:00" }, "expires", /future/],
+      [{ ...LIMIT, price: "40", amount: "1", timeInForce: "gtd", expires: "2040-01-01T00:00" }, "expires", /closes/],
     ];
-    for (const [draft, changed, field, why] of blocked) {
-      const { body, problems } = preview(draft, changed);
+    for (const [draft, field, why] of blocked) {
+      const { body, problems } = preview(draft);
       expect([body, problems[field]], JSON.stringify(draft)).toEqual([null, expect.stringMatching(why)]);
     }
-    const empty = preview({ timeInForce: "gtd" });
+    const empty = preview({ kind: "limit", timeInForce: "gtd" });
     expect(empty.body).toBeNull();
     expect(Object.values(empty.problems)).toEqual([null, null, null]);
     expect(Object.values(empty.missing)).not.toContain(null);
   });
 
-  test("blocks nothing that depends on the book while the book is unknown", () => {
-    const drafts: Partial<Draft>[] = [
-      { kind: "market", quantity: "10" },
-      { kind: "post_only", price: "60", quantity: "10" },
-      { price: "39", quantity: "10", timeInForce: "fok" },
+  test("blocks orders that can't work, and knows what could", () => {
+    const sell: Partial<Draft> = { ...LIMIT, side: "sell", price: "40" };
+    const blocked: [Partial<Draft>, Partial<PreviewContext>, Obstacle][] = [
+      [
+        { ...LIMIT, price: "40", amount: "251" },
+        {},
+        { kind: "funds", available: 100_000_000, maxShares: 250, bound: 4_000 },
+      ],
+      [{ ...MARKET, amount: "239" }, {}, { kind: "funds", available: 100_000_000, maxShares: 238, bound: 4_200 }],
+      [{ ...sell, amount: "71" }, { depth: bids }, { kind: "shares", free: 70, owned: 100 }],
+      [
+        { ...sell, amount: "1" },
+        { depth: bids, position: undefined },
+        { kind: "shares", free: 0, owned: 0 },
+      ],
+      [{ ...LIMIT, isPostOnly: true, price: "40", amount: "1" }, {}, { kind: "crosses", best: 4_000, next: 3_999 }],
+      [
+        { ...sell, isPostOnly: true, price: "60", amount: "1" },
+        { depth: bids },
+        { kind: "crosses", best: 6_000, next: 6_001 },
+      ],
+      [{ ...MARKET, amount: "10" }, { depth: [] }, { kind: "empty" }],
+      [{ ...MARKET, amount: "10" }, { isStale: true }, { kind: "not-live" }],
+      [{ ...LIMIT, price: "40", amount: "10" }, { isStale: true }, { kind: "not-live" }],
+      [{ ...LIMIT, price: "39", amount: "10", timeInForce: "ioc" }, {}, { kind: "beyond", best: 4_000 }],
+      [{ ...LIMIT, price: "45", amount: "101", timeInForce: "fok" }, {}, { kind: "too-few", found: 100 }],
     ];
-    for (const draft of drafts) {
-      const { body, warnings } = preview(draft, { depth: null });
-      expect([body?.quantity, warnings], JSON.stringify(draft)).toEqual([10, []]);
+    for (const [draft, changed, obstacle] of blocked) {
+      const shown = preview(draft, changed);
+      expect([shown.body, shown.obstacle], JSON.stringify(draft)).toEqual([null, obstacle]);
     }
   });
 
-  test("computes the largest quantity that funds allow", () => {
-    const max = (draft: Partial<Draft>) => maxQuantity({ ...EMPTY_DRAFT, ...draft }, context);
-    expect(max({ price: "40" })).toBe(250);
-    expect(max({ kind: "market" })).toBe(100);
-    expect(max({ side: "sell" })).toBe(70);
-    expect(max({})).toBeNull();
-    expect(preview({ price: "40", quantity: "250" }).body).not.toBeNull();
-    expect(preview({ kind: "market", quantity: "100" }).body).toMatchObject({ price: null, time_in_force: "ioc" });
+  test("blocks nothing that depends on the book while the book is unknown", () => {
+    const drafts: Partial<Draft>[] = [
+      { ...MARKET, amount: "10" },
+      { ...LIMIT, isPostOnly: true, price: "60", amount: "10" },
+      { ...LIMIT, price: "39", amount: "10", timeInForce: "fok" },
+    ];
+    for (const draft of drafts) {
+      const { body, warnings, obstacle } = preview(draft, {
+        depth: null,
+        outcome: { ...outcome, implied_ask: 4_000 },
+      });
+      expect([body?.quantity, warnings, obstacle], JSON.stringify(draft)).toEqual([10, [], null]);
+    }
+  });
+
+  test("Max fills in what balance, bound and daily limit allow, and that order can be sent", () => {
+    const max = (draft: Partial<Draft>, changed: Partial<PreviewContext> = {}): string | null => {
+      const text = maxAmount({ ...EMPTY_DRAFT, ...draft }, { ...context, ...changed });
+      if (text !== null) {
+        const { body, warnings } = preview({ ...draft, amount: text }, changed);
+        expect(body, JSON.stringify(draft)).not.toBeNull();
+        expect(warnings.filter(({ kind }) => kind === "limit")).toEqual([]);
+      }
+      return text;
+    };
+    const activity = { used: 90_000_000, limit: 100_000_000 };
+    expect(max({ ...LIMIT, price: "40" })).toBe("250");
+    expect(max({ ...LIMIT, price: "40" }, { activity })).toBe("25");
+    expect(max(MARKET)).toBe("238");
+    expect(max(MARKET, { activity })).toBe("23");
+    expect(max({ kind: "market", unit: "usdc" }, { available: 1_234_567_891 })).toBe("1234.567891");
+    expect(max({ kind: "market", unit: "usdc" }, { activity })).toBe("10");
+    expect(max({ ...LIMIT, side: "sell", price: "40" }, { depth: bids })).toBe("70");
+    expect(max({ ...LIMIT })).toBeNull();
+    expect(max({ ...LIMIT, price: "40" }, { available: 0 })).toBeNull();
+    expect(max({ ...LIMIT, side: "sell", price: "40" }, { position: undefined })).toBeNull();
+  });
+
+  test("asks about a limit far beyond the best price, with what it can come to", () => {
+    const far = preview({ ...LIMIT, price: "45", amount: "60" }).far;
+    expect(far).toMatchObject({ price: 4_500, best: 4_000, worst: 27_000_000, fills: { notional: 24_500_000 } });
+    expect(preview({ ...LIMIT, price: "44.99", amount: "60" }).far).toBeNull();
+    expect(preview({ ...LIMIT, side: "sell", price: "55", amount: "60" }, { depth: bids }).far).toMatchObject({
+      ...{ price: 5_500, best: 6_000, worst: 33_000_000 },
+    });
+    // These never fill beyond the best price.
+    expect(preview({ ...LIMIT, price: "45", amount: "60" }, { depth: [] }).far).toBeNull();
+    expect(preview({ ...MARKET, amount: "60" }, { slippageBps: 5_000 }).far).toBeNull();
   });
 
   test("warns about surprising results", () => {
     const own = { side: 2, outcome_id: 5, price: 4_500 } as PreviewContext["ownOrders"][number];
-    expect(preview({ price: "45", quantity: "60" }, { ownOrders: [own] }).warnings).toEqual([
-      expect.stringMatching(/match your own order/),
-    ]);
-    expect(preview({ price: "45", quantity: "50" }, { ownOrders: [own] }).warnings).toEqual([]);
+    const buy = (amount: string, changed: Partial<PreviewContext>) =>
+      preview({ ...LIMIT, price: "45", amount }, changed).warnings;
+    expect(buy("60", { ownOrders: [own] })).toEqual([{ kind: "own" }]);
+    expect(buy("50", { ownOrders: [own] })).toEqual([]);
     const activity = { used: 90_000_000, limit: 100_000_000 };
-    expect(preview({ price: "45", quantity: "60" }, { activity }).warnings).toEqual([
-      expect.stringMatching(/10\.00 USDC left/),
-    ]);
-    expect(preview({ side: "sell", price: "45", quantity: "60" }, { activity }).warnings).toEqual([]);
-    const far = [...(context.depth ?? []), { price: 5_100, quantity: 50, implied: 0 }];
+    expect(buy("60", { activity })).toEqual([{ kind: "limit", over: 17_000_000, limit: 100_000_000, maxShares: 22 }]);
+    expect(preview({ ...LIMIT, side: "sell", price: "45", amount: "60" }, { activity }).warnings).toEqual([]);
     const available = 1_000_000_000;
-    expect(preview({ kind: "market", quantity: "150" }, { depth: far, available }).warnings).toEqual([
-      expect.stringMatching(/far from the best price/),
-    ]);
-    expect(preview({ kind: "market", quantity: "150" }, { available }).warnings).toEqual([
-      expect.stringMatching(/the other 50 will be canceled/),
+    expect(preview({ ...MARKET, amount: "150" }, { available }).warnings).toEqual([
+      { kind: "partial", found: 50, rest: 100 },
     ]);
   });
 });

@@ -51,7 +51,8 @@ let market: TestMarket;
 /** The parts of the page's modules that the tests use. */
 let sending: {
   newOrder(body: object): { client_order_id: string };
-  sendOrder(body: object): Promise<OrderJson | null>;
+  sendOrder(body: object): Promise<boolean>;
+  readonly placedOrders: { peek(): ReadonlyMap<number, { order: OrderJson }> };
   readonly pendingOrders: { peek(): ReadonlyMap<number, { isBusy: boolean }> };
 };
 let session: { signIn(email: string, password: string): Promise<unknown>; signOut(): Promise<void> };
@@ -180,12 +181,28 @@ test("an order whose response is lost is retried despite rate limits, and placed
   const refused = (): Response => new Response(JSON.stringify({ code: 42900, msg: "too often" }), { status: 429 });
   replacedResponses.push(LOST, refused(), refused());
   const body = sending.newOrder(bid());
-  expect(await sending.sendOrder(body)).toBeNull();
+  expect(await sending.sendOrder(body)).toBe(false);
   expect(sending.pendingOrders.peek().get(market.id)).toMatchObject({ isBusy: false, body });
-  const order = await sending.sendOrder(body);
+  expect(await sending.sendOrder(body)).toBe(true);
   expect(sending.pendingOrders.peek().size).toBe(0);
+  const { order } = sending.placedOrders.peek().get(market.id)!;
   release();
-  await vi.waitFor(() => expect(openIds()).toEqual([order!.id, ...before]));
+  await vi.waitFor(() => expect(openIds()).toEqual([order.id, ...before]));
+});
+
+test("an order whose responses are all lost is looked up once the connection is back", async () => {
+  const before = openIds()!;
+  heldText = '"auth"';
+  sockets.at(-1)!.terminate();
+  await vi.waitFor(() => expect(held).toHaveLength(1), 10_000);
+  replacedResponses.push(LOST, LOST, LOST);
+  const body = sending.newOrder(bid());
+  expect(await sending.sendOrder(body)).toBe(false);
+  release();
+  await vi.waitFor(() => expect(sending.pendingOrders.peek().size).toBe(0));
+  const { order } = sending.placedOrders.peek().get(market.id)!;
+  expect(order.client_order_id).toBe(body.client_order_id);
+  await vi.waitFor(() => expect(openIds()).toEqual([order.id, ...before]));
 });
 
 test("a connection serves a single user, even if the first signs out before authentication completes", async () => {

@@ -3,15 +3,16 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import "./market.css";
 import { openOrders } from "../account-state.ts";
 import { ApiError } from "../api.ts";
-import { cents, dateTime } from "../format.ts";
+import { cents } from "../format.ts";
 import { cacheMarkets } from "../market-cache.ts";
 import { useLiveMarket } from "../market-tickers.ts";
 import { search, setSearch } from "../router.ts";
 import { request, sessionState } from "../session.ts";
+import { settings } from "../settings.ts";
 import { subscribe } from "../stream.ts";
 import { useBooks } from "../trading/books.ts";
 import { EMPTY_LADDER, impliedLadder } from "../trading/depth.ts";
-import { closedReason } from "../trading/market-status.ts";
+import { keptDraft } from "../trading/kept-draft.ts";
 import { OrderBook } from "../trading/order-book.tsx";
 import { priceInput } from "../trading/order-name.tsx";
 import { type Draft, EMPTY_DRAFT } from "../trading/order-preview.ts";
@@ -19,7 +20,8 @@ import { PriceChart } from "../trading/price-chart.tsx";
 import { RecentTrades } from "../trading/recent-trades.tsx";
 import { Ticket, type TicketProps } from "../trading/ticket.tsx";
 import type { Limits, Market, Outcome, Trade } from "../types.ts";
-import { Dialog } from "../ui/dialog.tsx";
+import { Sheet } from "../ui/dialog.tsx";
+import { Icon } from "../ui/icon.tsx";
 import { ErrorNotice, Loading, NotFound } from "../ui/notices.tsx";
 import { useBatched } from "../ui/throttle.ts";
 import { type Children, useFetch } from "../ui/use-data.ts";
@@ -27,6 +29,7 @@ import { useEdge } from "../ui/use-edge.ts";
 import { MarketHeader } from "./market/header.tsx";
 import { Outcomes } from "./market/outcomes.tsx";
 import { OwnTrading } from "./market/own-trading.tsx";
+import { Rules } from "./market/rules.tsx";
 
 /** On wide screens the ticket is a column; on narrow ones a bar at the bottom opens it. */
 const WIDE = "(min-width: 64em)";
@@ -88,10 +91,7 @@ function MarketView({ market: given }: { market: Market }) {
       ),
     [books, outcome.id],
   );
-  const [draft, setDraft] = useState<Draft>(() => ({
-    ...EMPTY_DRAFT,
-    side: search.peek().get("side") === "sell" ? "sell" : "buy",
-  }));
+  const [draft, setDraft] = useState<Draft>(() => firstDraft(given.id));
   const change = (changes: Partial<Draft>): void => setDraft((before) => ({ ...before, ...changes }));
   const choose = (id: number): void => setSearch({ outcome: String(id) });
   const isSignedIn = sessionState.value === "in";
@@ -121,24 +121,33 @@ function MarketView({ market: given }: { market: Market }) {
           {chart}
         </div>
         <div class="book-part">
-          <OrderBook
-            name={outcome.name}
-            ladder={books.get(outcome.id) ?? null}
-            implied={books.size === outcomes.length ? implied : EMPTY_LADDER}
-            ownOrders={ownOfOutcome}
-            onPick={pickPrice}
-          />
+          {(market.status === "open" || market.status === "halted") && (
+            <OrderBook
+              name={outcome.name}
+              ladder={books.get(outcome.id) ?? null}
+              implied={books.size === outcomes.length ? implied : EMPTY_LADDER}
+              ownOrders={ownOfOutcome}
+              onPick={pickPrice}
+            />
+          )}
           {trades}
         </div>
         <div class="own-part">
           {isSignedIn && <OwnTrading market={market} orders={own} onSell={sell} />}
-          <About market={market} />
+          <Rules market={market} />
         </div>
         {ticket.aside}
       </div>
       {ticket.bar}
     </div>
   );
+}
+
+/** The order that a guest prepared before they signed up; else what the address asks for. */
+function firstDraft(marketId: number): Draft {
+  const kept = keptDraft();
+  if (kept?.marketId === marketId) return { ...EMPTY_DRAFT, ...kept.draft };
+  return { ...EMPTY_DRAFT, side: search.peek().get("side") === "sell" ? "sell" : "buy" };
 }
 
 /** The outcome that the address names, the first one by default. */
@@ -161,31 +170,60 @@ interface TicketPlace {
 function useTicketPlace(props: TicketProps): TicketPlace {
   const isWide = useIsWide();
   const [isOpen, setOpen] = useState(false);
-  const aside = useRef<HTMLElement>(null);
+  const isTradable = props.market.status === "open";
+  const aside = useRef<HTMLDivElement>(null);
   const show = (): void => {
     if (isWide) aside.current?.scrollIntoView({ block: "nearest" });
     else setOpen(true);
   };
-  if (isWide) {
+  // What has become of a market is part of its page, at any width.
+  if (isWide || (!isTradable && !isOpen)) {
     const column = (
-      <aside class="panel ticket-part" aria-labelledby="ticket-title" ref={aside}>
-        <h2 id="ticket-title">Order ticket</h2>
-        <Ticket {...props} />
-      </aside>
+      <div class="ticket-part" ref={aside}>
+        <aside class="panel" aria-label="Order ticket">
+          <Ticket {...props} />
+        </aside>
+        {isTradable && settings.hasKeys.value && <KeyHints />}
+      </div>
     );
     return { aside: column, bar: null, show };
   }
+  const close = (): void => setOpen(false);
   const bar = (
     <>
-      {closedReason(props.market) === null && <TicketBar {...props} onOpen={() => setOpen(true)} />}
+      {isTradable && <TicketBar {...props} onOpen={() => setOpen(true)} />}
       {isOpen && (
-        <Dialog title="Order ticket" onClose={() => setOpen(false)}>
-          <Ticket {...props} />
-        </Dialog>
+        <Sheet label="Order ticket" onClose={close}>
+          <Ticket
+            {...props}
+            corner={
+              <button type="button" class="quiet close" aria-label="Close" onClick={close}>
+                <Icon name="close" size={20} />
+              </button>
+            }
+          />
+        </Sheet>
       )}
     </>
   );
   return { aside: null, bar, show };
+}
+
+/** For those with a keyboard. */
+function KeyHints() {
+  return (
+    <p class="ticket-hints" aria-hidden="true">
+      <span>
+        <kbd class="key">b</kbd> <kbd class="key">s</kbd> side
+      </span>
+      <span>
+        <kbd class="key">m</kbd> <kbd class="key">l</kbd> kind
+      </span>
+      <span>
+        <kbd class="key">?</kbd> all keys
+      </span>
+    </p>
+  );
 }
 
 function TicketBar({ outcome, change, onOpen }: TicketProps & { onOpen: () => void }) {
@@ -218,17 +256,4 @@ function useIsWide(): boolean {
     return () => query.removeEventListener("change", changed);
   }, []);
   return isWide;
-}
-
-function About({ market }: { market: Market }) {
-  return (
-    <section class="panel" aria-labelledby="about-title">
-      <h2 id="about-title">About this market</h2>
-      <p class="description">{market.description ?? "No description."}</p>
-      <p class="hint">
-        Exactly one outcome pays 1 USDC per share. Buys are free of fees. Created {dateTime(market.created_at)}. Market
-        ID {market.id}.
-      </p>
-    </section>
-  );
 }

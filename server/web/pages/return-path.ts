@@ -1,5 +1,5 @@
 /** Where a sign-in leads: to the remaining verification steps, or back to the page the user came from. */
-import { keptInTab } from "../browser.ts";
+import { kept, keptInTab } from "../browser.ts";
 import { here, sitePath } from "../router.ts";
 import type { User } from "../types.ts";
 
@@ -17,9 +17,12 @@ export function withReturnPath(page: "/sign-in" | "/sign-up", to = returnPath(he
   return to === "/" ? page : `${page}?to=${encodeURIComponent(to)}`;
 }
 
+/** Pages for operators, who may not trade. */
+const DESK = /^\/desk\b/;
+
 /** The first page after a sign-in. @param to path of the site */
-export const pathAfterSignIn = ({ kyc_tier }: User, to: string): string =>
-  kyc_tier === 0 ? `/welcome?to=${encodeURIComponent(to)}` : to;
+export const pathAfterSignIn = ({ kyc_tier }: Pick<User, "kyc_tier">, to: string): string =>
+  kyc_tier === 0 && !DESK.test(to) ? `/welcome?to=${encodeURIComponent(to)}` : to;
 
 const STORAGE_KEY = "return-to";
 
@@ -31,3 +34,13 @@ export function storeReturnPath(path: string | null): void {
 export function storedReturnPath(): string | null {
   return keptInTab.get(STORAGE_KEY);
 }
+
+const SIGN_UP_KEY = "sign-up-return-to";
+
+/** Stores the return path across a sign-up, for every tab: the link in the email opens its own. Null removes it. */
+export function storeSignUpPath(path: string | null): void {
+  kept.set(SIGN_UP_KEY, path === "/" ? null : path);
+}
+
+/** The path that the sign-up in this browser came from; "/" without one. */
+export const storedSignUpPath = (): string => returnPath(kept.get(SIGN_UP_KEY));

@@ -17,6 +17,7 @@ import { SecondFactorStep } from "../ui/second-factor-step.tsx";
 import { useAction, useFetch } from "../ui/use-data.ts";
 import { emailProblem, useForm } from "../ui/use-form.ts";
 import { pathAfterSignIn, returnPath, storedReturnPath, storeReturnPath, withReturnPath } from "./return-path.ts";
+import { WaitingOrder } from "./waiting-order.tsx";
 import "./account.css";
 
 export default function SignIn() {
@@ -35,6 +36,7 @@ export default function SignIn() {
   return (
     <section class="narrow">
       <h1>Sign in</h1>
+      <WaitingOrder to={to} lead="" />
       <ProviderError />
       <PasswordForm onChallenge={setChallenge} />
       <Providers to={to} />

@@ -11,7 +11,8 @@ import { ResendEmail } from "../ui/resend-email.tsx";
 import { useAction } from "../ui/use-data.ts";
 import { useFocusOnMount } from "../ui/use-focus-on-mount.ts";
 import { emailProblem, useForm } from "../ui/use-form.ts";
-import { returnPath, withReturnPath } from "./return-path.ts";
+import { returnPath, storeSignUpPath, withReturnPath } from "./return-path.ts";
+import { WaitingOrder } from "./waiting-order.tsx";
 import "./account.css";
 
 const TAKEN = 40900;
@@ -20,12 +21,14 @@ export default function SignUp() {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const [isCreated, setCreated] = useState(false);
+  const to = returnPath(search.value.get("to"));
   const { form, shown, submit } = useForm({ email: emailProblem(email), password: newPasswordProblem(password) });
   useEffect(() => {
     document.title = "Sign up · Prediction Exchange";
   }, []);
   const { run, isBusy, error, clear } = useAction(async () => {
     await call("POST", "/auth/register", { body: { email: email.trim(), password } });
+    storeSignUpPath(to);
     setCreated(true);
   });
   if (isCreated) return <CheckEmail email={email.trim()} />;
@@ -34,10 +37,11 @@ export default function SignUp() {
     email: isTaken ? "This email already has an account." : null,
     password: fieldErrorMessage(error, "password"),
   };
-  const signIn = href(withReturnPath("/sign-in", returnPath(search.value.get("to"))));
+  const signIn = href(withReturnPath("/sign-in", to));
   return (
     <section class="narrow">
       <h1>Create account</h1>
+      <WaitingOrder to={to} lead="Two minutes." />
       {sessionState.value === "in" && <Notice>You're already signed in. This creates another account.</Notice>}
       <form ref={form} noValidate onSubmit={submit(() => void run())}>
         <EmailField

@@ -12,6 +12,7 @@ import { ErrorNotice, Loading, Notice } from "../ui/notices.tsx";
 import { PasswordField } from "../ui/password-field.tsx";
 import { useAction } from "../ui/use-data.ts";
 import { useForm } from "../ui/use-form.ts";
+import { storedSignUpPath } from "./return-path.ts";
 import "./account.css";
 
 const PATH = "/auth/verify-email";
@@ -118,6 +119,8 @@ function ByPassword({ token, onDone, onInvalid }: StepProps) {
 function Verified({ owner }: { owner: User }) {
   const isOther = user.value !== null && user.value.id !== owner.id;
   const isSignedIn = user.value !== null && !isOther;
+  const page = isSignedIn ? "/welcome" : "/sign-in";
+  const to = storedSignUpPath();
   const rest = owner.phone_verified ? "You can trade now." : "Verify your phone number next to start trading.";
   return (
     <section class="narrow">
@@ -132,7 +135,7 @@ function Verified({ owner }: { owner: User }) {
       )}
       {!isOther && (
         <p>
-          <a class="button primary" href={href(isSignedIn ? "/welcome" : "/sign-in")}>
+          <a class="button primary" href={href(to === "/" ? page : `${page}?to=${encodeURIComponent(to)}`)}>
             {isSignedIn ? "Continue" : "Sign in"}
           </a>
         </p>

@@ -9,7 +9,8 @@ import { ResendEmail } from "../ui/resend-email.tsx";
 import { Tiers } from "../ui/tiers.tsx";
 import type { Children } from "../ui/use-data.ts";
 import { useUserRefresh } from "../ui/use-user-refresh.ts";
-import { returnPath } from "./return-path.ts";
+import { returnPath, storeSignUpPath } from "./return-path.ts";
+import { WaitingOrder } from "./waiting-order.tsx";
 import "./account.css";
 
 export default function Welcome() {
@@ -17,6 +18,8 @@ export default function Welcome() {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = "Welcome · Prediction Exchange";
+    // The address knows it now.
+    storeSignUpPath(null);
   }, []);
   const { email, email_verified, phone, phone_verified, kyc_tier, daily_activity } = signedInUser();
   const to = returnPath(search.value.get("to"));
@@ -28,6 +31,7 @@ export default function Welcome() {
           ? "You can trade now"
           : `${email_verified || phone_verified ? "One step" : "Two steps"} before you can trade`}
       </h1>
+      <WaitingOrder to={to} lead={isReady ? "" : "Almost there."} />
       <ol class="steps">
         <Step title="Verify your email" isDone={email_verified}>
           {email_verified ? (

@@ -6,6 +6,7 @@ import { isOperator, signOut, user } from "../session.ts";
 import { toast } from "../ui/toast.tsx";
 import { useAction } from "../ui/use-data.ts";
 import { useDensity, useTheme } from "./appearance.ts";
+import { showDialog } from "./lazy-dialog.tsx";
 
 export function AccountLinks() {
   const { run, isBusy } = useAction(async () => {
@@ -37,6 +38,9 @@ export function AccountLinks() {
       </button>
       <button type="button" aria-pressed={density.isCompact} onClick={density.change}>
         {density.isCompact ? "Comfortable rows" : "Compact rows"}
+      </button>
+      <button type="button" onClick={() => showDialog("settings")}>
+        Trading settings
       </button>
       <button type="button" disabled={isBusy} onClick={() => void run()}>
         Sign out

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { location, navigate, search, setSearch } from "../router.ts";
 import { Icon } from "../ui/icon.tsx";
+import { isTyping } from "../ui/keys.ts";
 
 const TYPING_MS = 200;
 /** The longest text that the API searches for. */
@@ -64,9 +65,4 @@ export function SearchField({ hasKey = false }: { hasKey?: boolean }) {
       </span>
     </search>
   );
-}
-
-/** No key of one letter acts while a field has the focus. */
-function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.closest("input, textarea, select, [contenteditable]") !== null;
 }

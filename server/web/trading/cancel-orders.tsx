@@ -12,16 +12,22 @@ import { useAction } from "../ui/use-data.ts";
 /** After this, the user can retry, which is harmless: someone canceling an order can't wait for a lost response. */
 export const TIMEOUT_MS = 8_000;
 
+/** Cancels an order. One that has already ended is fine: the stream reports its end. @returns whether it is canceled */
+export async function cancelOrder({ id }: Pick<Order, "id">): Promise<boolean> {
+  try {
+    await request("DELETE", `/orders/${id}`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return true;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== ENDED) toast(errorMessage(error), true);
+    return false;
+  }
+}
+
+const ENDED = 40900;
+
 export function CancelButton({ order, onDone }: { order: Order; onDone: () => void }) {
   const { run, isBusy } = useAction(async () => {
-    try {
-      await request("DELETE", `/orders/${order.id}`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    } catch (error) {
-      // An order that has already ended is fine: the list shows its final status.
-      if (!(error instanceof ApiError) || error.code !== 40900) toast(errorMessage(error), true);
-      return;
-    }
-    onDone();
+    if (await cancelOrder(order)) onDone();
   });
   return (
     <button

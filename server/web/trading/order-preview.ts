@@ -1,24 +1,28 @@
 /**
- * Previews an order before it is sent: the request body, its cost or proceeds, validation messages and warnings. Pure:
- * prices in BPS, quantities in shares, money in micro-USDC, times in ms since the epoch.
+ * Previews an order before it is sent: the request body, what it costs or brings, what stands in its way and what may
+ * surprise. Pure: prices in BPS, quantities in shares, money in micro-USDC, times in ms since the epoch.
  */
 import { MAX_PRICE_BPS, MAX_QUANTITY, MICRO_PER_SHARE, MIN_PRICE_BPS } from "../../../engine/limits.ts";
 import { notionalMicro, ownFeeMicro } from "../../../engine/money.ts";
-import { cents, money, parseCount, parsePrice, shares, spendable } from "../format.ts";
+import { exactMoney, parseCount, parseMoney, parsePrice, shares } from "../format.ts";
 import type { Order, Outcome, PlaceOrder, Position } from "../types.ts";
 import { type DepthLevel, type Estimate, estimate } from "./depth.ts";
 
-type OrderKind = "limit" | "market" | "post_only";
+type OrderKind = "market" | "limit";
 export type TimeInForce = "gtc" | "gtd" | "ioc" | "fok";
+/** What the amount of a buy counts. Sells count shares. */
+export type AmountUnit = "usdc" | "shares";
 
 /** The state of the ticket's fields, as typed. */
 export interface Draft {
   readonly side: "buy" | "sell";
   readonly kind: OrderKind;
-  /** Cents a share. For a market order, the worst price, which is optional. */
+  /** Cents a share, of a limit order. */
   readonly price: string;
-  readonly quantity: string;
+  readonly amount: string;
+  readonly unit: AmountUnit;
   readonly timeInForce: TimeInForce;
+  readonly isPostOnly: boolean;
   /** Value of a datetime-local field, in the browser's time zone. */
   readonly expires: string;
 }
@@ -27,18 +31,22 @@ export type ChangeDraft = (changes: Partial<Draft>) => void;
 
 export const EMPTY_DRAFT: Draft = {
   side: "buy",
-  kind: "limit",
+  kind: "market",
   price: "",
-  quantity: "",
+  amount: "",
+  unit: "usdc",
   timeInForce: "gtc",
+  isPostOnly: false,
   expires: "",
 };
 
 export interface PreviewContext {
   readonly marketId: number;
   readonly outcome: Outcome;
-  /** The side of the book that the order fills against, best first; null if unknown: only the exchange can tell. */
+  /** The side of the book that the order fills against, best first; null if unknown. */
   readonly depth: readonly DepthLevel[] | null;
+  /** The connection is lost: nothing that is shown is current. */
+  readonly isStale: boolean;
   /** Null: signed out, or not loaded yet. */
   readonly available: number | null;
   /** Undefined: no position. */
@@ -46,26 +54,66 @@ export interface PreviewContext {
   /** The user's open orders in the market. */
   readonly ownOrders: readonly Order[];
   readonly feeBps: number;
+  /** What counts toward the daily limit; null if unknown. */
   readonly activity: { readonly used: number; readonly limit: number } | null;
   readonly closesAt: number | null;
   readonly now: number;
+  /** How far beyond the best price a market order may fill. */
+  readonly slippageBps: number;
 }
 
 interface Problems {
   readonly price: string | null;
-  readonly quantity: string | null;
+  readonly amount: string | null;
   readonly expires: string | null;
+}
+
+/** Why a well-formed order can't be sent. */
+export type Obstacle =
+  /** A buy needs more money than there is. `maxShares` fit. */
+  | { readonly kind: "funds"; readonly available: number; readonly maxShares: number; readonly bound: number }
+  /** A sell needs more shares than are free; `owned` counts those on hold, too. */
+  | { readonly kind: "shares"; readonly free: number; readonly owned: number }
+  /** Nothing is offered, or bid, at all. */
+  | { readonly kind: "empty" }
+  /** What is offered or bid is beyond the order's price. */
+  | { readonly kind: "beyond"; readonly best: number }
+  /** A fill-or-kill order for more than there is. */
+  | { readonly kind: "too-few"; readonly found: number }
+  /** A post-only order would trade at once; `next` is the nearest price at which it rests. */
+  | { readonly kind: "crosses"; readonly best: number; readonly next: number | null }
+  /** The connection is lost. */
+  | { readonly kind: "not-live" };
+
+/** What may surprise, without standing in the way. */
+export type Warning =
+  | { readonly kind: "partial"; readonly found: number; readonly rest: number }
+  | { readonly kind: "own" }
+  /** Beyond today's limit by `over`; `maxShares` fit. */
+  | { readonly kind: "limit"; readonly over: number; readonly limit: number; readonly maxShares: number };
+
+/** A limit far through the market: what fills at once, and what it can come to. */
+export interface FarPrice {
+  readonly price: number;
+  readonly best: number;
+  readonly fills: Estimate;
+  /** The most that a buy costs, or the least that a sell brings before its fee. */
+  readonly worst: number;
 }
 
 export interface OrderPreview {
   /** Null if the order can't be sent. */
   readonly body: Omit<PlaceOrder, "client_order_id"> | null;
+  /** The worst price that the order accepts: its limit, or the bound of a market order. Null until known. */
+  readonly bound: number | null;
   readonly problems: Problems;
   /** Messages about empty fields, to show only after a submit attempt. */
   readonly missing: Problems;
-  /** Null until price and quantity are valid. */
+  readonly obstacle: Obstacle | null;
+  readonly far: FarPrice | null;
+  /** Null until price and amount are valid. */
   readonly summary: PreviewSummary | null;
-  readonly warnings: readonly string[];
+  readonly warnings: readonly Warning[];
 }
 
 export interface PreviewSummary {
@@ -81,12 +129,10 @@ export interface PreviewSummary {
   readonly hold: number;
   /** What the shares pay if their outcome wins. */
   readonly payout: number;
-  /** Buy: payout less cost. Sell: proceeds less the average cost of the shares, null if unknown. */
-  readonly profit: number | null;
 }
 
-/** A worst price this far from the best price triggers a warning, BPS. */
-const FAR_BPS = 1_000;
+/** A limit so far beyond the best price asks first, BPS: 5¢. */
+const FAR_BPS = 500;
 
 /** Parses a quantity; null if it is invalid. */
 export function parseQuantity(text: string): number | null {
@@ -94,141 +140,201 @@ export function parseQuantity(text: string): number | null {
   return quantity !== null && quantity >= 1 && quantity <= MAX_QUANTITY ? quantity : null;
 }
 
-/** The worst price that the order accepts; null until one is entered. */
-function worstPriceOf({ kind, side, price }: Draft): number | null {
-  if (kind === "market" && price.trim() === "") return side === "buy" ? MAX_PRICE_BPS : MIN_PRICE_BPS;
-  return parsePrice(price);
+const isBuy = ({ side }: Draft): boolean => side === "buy";
+
+/** The unit that the amount is in. */
+export const unitOf = ({ side, unit }: Draft): AmountUnit => (side === "sell" ? "shares" : unit);
+
+/** The worst price that the order accepts; null until there is one. */
+function boundOf(draft: Draft, { depth, outcome, slippageBps }: PreviewContext): number | null {
+  if (draft.kind === "limit") return parsePrice(draft.price);
+  // Without live books, the last known price is the best guess; the bound makes it safe.
+  const known = isBuy(draft) ? outcome.implied_ask : outcome.implied_bid;
+  const best = depth === null ? known : (depth[0]?.price ?? null);
+  if (best === null) return null;
+  return isBuy(draft) ? Math.min(MAX_PRICE_BPS, best + slippageBps) : Math.max(MIN_PRICE_BPS, best - slippageBps);
 }
 
 /** Shares that can be sold: those not on hold for open sell orders. */
 export const availableShares = (position: Position | undefined): number =>
   position === undefined ? 0 : position.quantity - position.held;
 
-/** The largest quantity that the user's funds allow; null while price or balance is unknown. */
-export function maxQuantity(draft: Draft, { available, position }: PreviewContext): number | null {
-  if (draft.side === "sell") return availableShares(position);
-  const worstPrice = worstPriceOf(draft);
-  if (worstPrice === null || available === null) return null;
-  return Math.min(MAX_QUANTITY, Math.floor(available / notionalMicro(worstPrice, 1)));
+/** The most shares that a buy's hold may take, of the balance and of today's limit. */
+function affordable(bound: number, money: number | null): number {
+  return money === null
+    ? MAX_QUANTITY
+    : Math.min(MAX_QUANTITY, Math.max(0, Math.floor(money / notionalMicro(bound, 1))));
 }
 
-/** The time in timeInForce, adjusted to what the order type allows. */
-export function timeInForceOf({ kind, timeInForce }: Draft): TimeInForce {
+const leftToday = ({ activity }: PreviewContext): number | null =>
+  activity === null ? null : Math.max(0, activity.limit - activity.used);
+
+/** The amount that Max fills in, as the field shows it; null if there is none, or it isn't known yet. */
+export function maxAmount(draft: Draft, context: PreviewContext): string | null {
+  const { available, position } = context;
+  const bound = boundOf(draft, context);
+  if (!isBuy(draft)) return typedShares(availableShares(position));
+  if (available === null) return null;
+  const money = Math.min(available, leftToday(context) ?? available);
+  if (unitOf(draft) === "shares") return bound === null ? null : typedShares(affordable(bound, money));
+  return money === 0 ? null : typedMoney(money);
+}
+
+const typedShares = (count: number): string | null => (count === 0 ? null : String(count));
+
+/** Money as a field shows it: exact, without separators. */
+export const typedMoney = (micro: number): string => exactMoney(micro).replaceAll(",", "").replace(/\.00$/, "");
+
+/** The number of shares that the amount stands for; null if it is none, or if it depends on a price that isn't known. */
+function quantityOf(draft: Draft, bound: number | null, context: PreviewContext): number | null {
+  if (unitOf(draft) === "shares") return parseQuantity(draft.amount);
+  const micro = parseMoney(draft.amount);
+  if (micro === null || micro === 0 || bound === null) return null;
+  const wanted =
+    draft.kind === "limit" ? Math.floor(micro / notionalMicro(bound, 1)) : sharesFor(micro, bound, context);
+  // An order may hold more than it costs. Who names no more money than they have gets what it can hold.
+  const { available } = context;
+  const left = leftToday(context);
+  const fits = (money: number | null): number =>
+    money === null || micro > money ? MAX_QUANTITY : affordable(bound, money);
+  return Math.min(MAX_QUANTITY, wanted, fits(available), fits(left));
+}
+
+/** How many shares an amount of money buys: at what is offered, and beyond that at the bound. */
+function sharesFor(micro: number, bound: number, { depth }: PreviewContext): number {
+  let left = micro;
+  let count = 0;
+  for (const { price, quantity } of depth ?? []) {
+    if (price > bound) break;
+    const bought = Math.min(quantity, Math.floor(left / notionalMicro(price, 1)));
+    count += bought;
+    left -= notionalMicro(price, bought);
+    if (bought < quantity) return count;
+  }
+  return count + Math.floor(left / notionalMicro(bound, 1));
+}
+
+/** The time in force, adjusted to what the order type allows. */
+export function timeInForceOf({ kind, timeInForce, isPostOnly }: Draft): TimeInForce {
   if (kind === "market") return timeInForce === "fok" ? "fok" : "ioc";
-  if (kind === "post_only") return timeInForce === "gtd" ? "gtd" : "gtc";
+  if (isPostOnly) return timeInForce === "gtd" ? "gtd" : "gtc";
   return timeInForce;
 }
 
+const isPostOnlyOf = ({ kind, isPostOnly }: Draft): boolean => kind === "limit" && isPostOnly;
+
 export function previewOrder(draft: Draft, context: PreviewContext): OrderPreview {
-  const isBuy = draft.side === "buy";
-  const worstPrice = worstPriceOf(draft);
-  const quantity = parseQuantity(draft.quantity);
+  const bound = boundOf(draft, context);
+  const quantity = quantityOf(draft, bound, context);
   const timeInForce = timeInForceOf(draft);
   const expiresAt = timeInForce === "gtd" && draft.expires !== "" ? new Date(draft.expires).getTime() : null;
   const missing: Problems = {
-    price: draft.price.trim() === "" && worstPrice === null ? "Enter a price." : null,
-    quantity: draft.quantity.trim() === "" ? "Enter a quantity." : null,
+    price: draft.kind === "limit" && draft.price.trim() === "" ? "Enter a price." : null,
+    amount: draft.amount.trim() === "" ? "Enter an amount." : null,
     expires: timeInForce === "gtd" && expiresAt === null ? "Enter an expiry time." : null,
   };
-  const summary = worstPrice === null || quantity === null ? null : summarize(draft, worstPrice, quantity, context);
   const problems: Problems = {
     price:
-      worstPrice === null && missing.price === null
+      draft.kind === "limit" && bound === null && missing.price === null
         ? "Price must be between 0.01¢ and 99.99¢, with at most two decimals."
-        : priceProblem(draft, context),
-    quantity:
-      quantity === null && missing.quantity === null
-        ? `Quantity must be a whole number of shares, at most ${shares(MAX_QUANTITY)}.`
-        : summary === null
-          ? null
-          : (fundsProblem(draft, summary, context) ?? bookProblem(draft, summary, context)),
+        : null,
+    amount: missing.amount === null ? amountProblem(draft, bound, quantity) : null,
     expires: expiresAt === null ? null : expiryProblem(expiresAt, context),
   };
-  const isReady = [...Object.values(missing), ...Object.values(problems)].every((each) => each === null);
-  const isMarket = draft.kind === "market";
+  const isFilledIn = [...Object.values(missing), ...Object.values(problems)].every((each) => each === null);
+  const summary =
+    bound === null || quantity === null || quantity === 0 ? null : summarize(draft, bound, quantity, context);
+  const obstacle =
+    marketObstacle(draft, context) ??
+    (summary === null || bound === null ? null : obstacleOf(draft, bound, summary, context));
   const body =
-    isReady && quantity !== null
+    isFilledIn && obstacle === null && summary !== null
       ? {
           market_id: context.marketId,
           outcome_id: context.outcome.id,
-          side: isBuy ? 1 : 2,
-          price: isMarket && draft.price.trim() === "" ? null : worstPrice,
-          quantity,
-          type: isMarket ? ("market" as const) : ("limit" as const),
+          side: isBuy(draft) ? 1 : 2,
+          price: bound,
+          quantity: summary.quantity,
+          type: draft.kind,
           time_in_force: timeInForce,
-          post_only: draft.kind === "post_only",
+          post_only: isPostOnlyOf(draft),
           ...(expiresAt === null ? {} : { expires_at: expiresAt }),
         }
       : null;
-  return { body, problems, missing, summary, warnings: summary === null ? [] : warningsOf(draft, summary, context) };
+  const far = summary === null || bound === null ? null : farPrice(draft, bound, summary, context);
+  const warnings = summary === null || bound === null ? [] : warningsOf(draft, bound, summary, context);
+  return { body, bound, problems, missing, obstacle, far, summary, warnings };
 }
 
-function summarize(draft: Draft, worstPrice: number, quantity: number, context: PreviewContext): PreviewSummary {
-  const isBuy = draft.side === "buy";
-  const feeBps = isBuy ? 0 : context.feeBps;
-  const fills = estimate(context.depth ?? [], isBuy, worstPrice, quantity, feeBps);
+function amountProblem(draft: Draft, bound: number | null, quantity: number | null): string | null {
+  if (unitOf(draft) === "shares") {
+    return quantity === null ? `Must be a whole number of shares, at most ${shares(MAX_QUANTITY)}.` : null;
+  }
+  const micro = parseMoney(draft.amount);
+  if (micro === null || micro === 0) return "Must be an amount of USDC, with at most six decimals.";
+  return bound !== null && quantity === 0 ? "Buys less than one share." : null;
+}
+
+function summarize(draft: Draft, bound: number, quantity: number, context: PreviewContext): PreviewSummary {
+  const feeBps = isBuy(draft) ? 0 : context.feeBps;
+  const fills = estimate(context.depth ?? [], isBuy(draft), bound, quantity, feeBps);
   const timeInForce = timeInForceOf(draft);
   const resting = timeInForce === "ioc" || timeInForce === "fok" ? 0 : quantity - fills.quantity;
-  const counted = fills.quantity + resting;
-  const notional = fills.notional + notionalMicro(worstPrice, resting);
-  const fee = fills.fee + (resting === 0 ? 0 : ownFeeMicro(worstPrice, resting, feeBps));
-  const payout = counted * MICRO_PER_SHARE;
   return {
     quantity,
     fills,
     resting,
-    notional,
-    fee,
-    hold: isBuy ? notionalMicro(worstPrice, quantity) : 0,
-    payout,
-    profit: isBuy ? payout - notional : profitOfSale(counted, notional - fee, context.position),
+    notional: fills.notional + notionalMicro(bound, resting),
+    fee: fills.fee + (resting === 0 ? 0 : ownFeeMicro(bound, resting, feeBps)),
+    hold: isBuy(draft) ? notionalMicro(bound, quantity) : 0,
+    payout: (fills.quantity + resting) * MICRO_PER_SHARE,
   };
 }
 
-/** Proceeds less the average cost of the shares sold. */
-function profitOfSale(sold: number, proceeds: number, position: Position | undefined): number | null {
-  if (position === undefined || position.quantity === 0 || sold > position.quantity) return null;
-  return proceeds - Math.round((position.cost / position.quantity) * sold);
+/** What stands in the way before there is an order. */
+function marketObstacle({ kind }: Draft, { depth, isStale }: PreviewContext): Obstacle | null {
+  if (isStale) return { kind: "not-live" };
+  if (kind !== "market" || depth === null) return null;
+  return depth.length === 0 ? { kind: "empty" } : null;
 }
 
-function priceProblem(draft: Draft, { depth }: PreviewContext): string | null {
-  const price = parsePrice(draft.price);
-  const best = depth?.[0]?.price;
-  if (draft.kind !== "post_only" || price === null || best === undefined) return null;
-  const crosses = draft.side === "buy" ? price >= best : price <= best;
-  const next = draft.side === "buy" ? `below ${cents(best)}` : `above ${cents(best)}`;
-  return crosses ? `A post-only order can't fill immediately: choose a price ${next}.` : null;
-}
-
-function fundsProblem(draft: Draft, { quantity, hold }: PreviewSummary, context: PreviewContext): string | null {
-  const { available, position, outcome } = context;
-  if (available === null) return null;
-  if (draft.side === "buy") {
-    if (hold <= available) return null;
-    const isUnbounded = draft.kind === "market" && draft.price.trim() === "";
-    const hint = isUnbounded ? " Set a worst price to reduce the hold." : "";
-    return `This order needs a hold of ${money(hold)} USDC; ${spendable(available)} USDC are available.${hint}`;
+function obstacleOf(
+  draft: Draft,
+  bound: number,
+  { quantity, hold, fills }: PreviewSummary,
+  context: PreviewContext,
+): Obstacle | null {
+  const { depth, available, position } = context;
+  if (isBuy(draft) && available !== null && hold > available) {
+    const maxShares = affordable(bound, Math.min(available, leftToday(context) ?? available));
+    return { kind: "funds", available, maxShares, bound };
   }
   const free = availableShares(position);
-  if (quantity <= free) return null;
-  if ((position?.quantity ?? 0) === 0) return `You have no shares of ${outcome.name} to sell.`;
-  return `You have ${shares(free)} available shares of ${outcome.name}; open sell orders keep shares on hold.`;
+  if (!isBuy(draft) && available !== null && quantity > free) {
+    return { kind: "shares", free, owned: position?.quantity ?? 0 };
+  }
+  const best = depth?.[0]?.price;
+  if (depth === null) return null;
+  if (isPostOnlyOf(draft) && best !== undefined && (isBuy(draft) ? bound >= best : bound <= best)) {
+    const next = isBuy(draft) ? best - 1 : best + 1;
+    return { kind: "crosses", best, next: next < MIN_PRICE_BPS || next > MAX_PRICE_BPS ? null : next };
+  }
+  const timeInForce = timeInForceOf(draft);
+  if (timeInForce !== "ioc" && timeInForce !== "fok") return null;
+  if (fills.quantity === 0) return best === undefined ? { kind: "empty" } : { kind: "beyond", best };
+  return timeInForce === "fok" && fills.quantity < quantity ? { kind: "too-few", found: fills.quantity } : null;
 }
 
-/** Problems that follow from the current book: nothing to fill against. */
-function bookProblem(draft: Draft, { fills, quantity }: PreviewSummary, { depth }: PreviewContext): string | null {
-  const timeInForce = timeInForceOf(draft);
-  if (depth === null || (timeInForce !== "ioc" && timeInForce !== "fok")) return null;
-  const side = draft.side === "buy" ? "asks" : "bids";
-  if (fills.quantity === 0) {
-    const [best] = depth;
-    if (best === undefined) return `There are no ${side} in the book. A limit order can rest instead.`;
-    return `There are no ${side} at this price: the best is ${cents(best.price)}.`;
-  }
-  if (timeInForce === "fok" && fills.quantity < quantity) {
-    return `Only ${shares(fills.quantity)} shares are available at this price: a fill-or-kill order would be canceled.`;
-  }
-  return null;
+function farPrice(
+  draft: Draft,
+  price: number,
+  { quantity, fills }: PreviewSummary,
+  { depth }: PreviewContext,
+): FarPrice | null {
+  const best = depth?.[0]?.price;
+  if (draft.kind !== "limit" || isPostOnlyOf(draft) || best === undefined) return null;
+  const beyond = isBuy(draft) ? price - best : best - price;
+  return beyond < FAR_BPS ? null : { price, best, fills, worst: notionalMicro(price, quantity) };
 }
 
 function expiryProblem(expiresAt: number, { now, closesAt }: PreviewContext): string | null {
@@ -238,33 +344,22 @@ function expiryProblem(expiresAt: number, { now, closesAt }: PreviewContext): st
   return null;
 }
 
-function warningsOf(draft: Draft, summary: PreviewSummary, context: PreviewContext): string[] {
-  const warnings: string[] = [];
+function warningsOf(draft: Draft, bound: number, summary: PreviewSummary, context: PreviewContext): Warning[] {
+  const warnings: Warning[] = [];
   const { fills, quantity, resting, hold } = summary;
-  const { activity, depth, ownOrders, outcome } = context;
-  const left = quantity - fills.quantity - resting;
-  if (fills.quantity > 0 && left > 0) {
-    warnings.push(
-      `Only ${shares(fills.quantity)} shares are available at this price: the other ${shares(left)} will be canceled.`,
-    );
-  }
-  const best = depth?.[0];
-  if (best !== undefined && fills.worstPrice !== null && Math.abs(fills.worstPrice - best.price) >= FAR_BPS) {
-    warnings.push(
-      `The last shares would fill at ${cents(fills.worstPrice)}, far from the best price of ${cents(best.price)}.`,
-    );
-  }
-  const isBuy = draft.side === "buy";
+  const { activity, ownOrders, outcome } = context;
+  const rest = quantity - fills.quantity - resting;
+  if (fills.quantity > 0 && rest > 0) warnings.push({ kind: "partial", found: fills.quantity, rest });
   const meetsOwn = ownOrders.some(({ outcome_id, side, price }) => {
     if (fills.worstPrice === null || price === null) return false;
-    if (outcome_id !== outcome.id) return fills.isImplied && (side === 1) === isBuy;
-    return (side === 1) !== isBuy && (isBuy ? price <= fills.worstPrice : price >= fills.worstPrice);
+    if (outcome_id !== outcome.id) return fills.isImplied && (side === 1) === isBuy(draft);
+    return (side === 1) !== isBuy(draft) && (isBuy(draft) ? price <= fills.worstPrice : price >= fills.worstPrice);
   });
-  if (meetsOwn) warnings.push("This may match your own order: the rest of the new order would then be canceled.");
+  if (meetsOwn) warnings.push({ kind: "own" });
   // Sells don't count toward the limit.
-  if (isBuy && activity !== null && activity.used + hold > activity.limit) {
-    const rest = Math.max(0, activity.limit - activity.used);
-    warnings.push(`Your daily limit for buys has ${spendable(rest)} USDC left: the exchange may reject this order.`);
+  if (isBuy(draft) && activity !== null && activity.used + hold > activity.limit) {
+    const over = activity.used + hold - activity.limit;
+    warnings.push({ kind: "limit", over, limit: activity.limit, maxShares: affordable(bound, leftToday(context)) });
   }
   return warnings;
 }

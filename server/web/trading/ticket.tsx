@@ -1,25 +1,28 @@
 /** The order ticket: its fields, the preview of the order, its submission and the result. The page owns the draft. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { TRADING_FEE_BPS } from "../../../engine/limits.ts";
-import { balance, onOrderUpdate, openOrders, positions } from "../account-state.ts";
+import { MICRO_PER_BPS, TRADING_FEE_BPS } from "../../../engine/limits.ts";
+import { balance, openOrders, positions } from "../account-state.ts";
 import { exchangeTime } from "../clock.ts";
-import { errorMessage } from "../error-messages.ts";
+import { errorMessage, reasonText } from "../error-messages.ts";
+import { capitalized, cents, money, SHARE_MICRO, shares } from "../format.ts";
+import { sessionState } from "../session.ts";
+import { settings } from "../settings.ts";
 import { streamState } from "../stream.ts";
 import type { Limits, Market, Order, Outcome, PlaceOrder } from "../types.ts";
-import { Icon } from "../ui/icon.tsx";
-import { ErrorNotice, Notice } from "../ui/notices.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { useKeys } from "../ui/keys.ts";
 import { toast } from "../ui/toast.tsx";
-import { type Fetched, useAction } from "../ui/use-data.ts";
+import type { Children, Fetched } from "../ui/use-data.ts";
 import { focusFirstProblem } from "../ui/validation.ts";
 import { combineDepth, type DepthLevel, impliedLadder, type Ladder } from "./depth.ts";
-import { closedReason } from "./market-status.ts";
-import { type ChangeDraft, type Draft, type PreviewContext, previewOrder } from "./order-preview.ts";
-import { OrderSummary } from "./order-summary.tsx";
-import { PlacedOrder } from "./placed-order.tsx";
-import { newOrder, pendingOrders, sendOrder } from "./send-order.ts";
-import { TicketFields } from "./ticket-fields.tsx";
-import { SubmitButton } from "./ticket-submit.tsx";
+import { EndedMarket } from "./ended-market.tsx";
+import { forgetDraft, keepDraft } from "./kept-draft.ts";
+import { type ChangeDraft, type Draft, type OrderPreview, type PreviewContext, previewOrder } from "./order-preview.ts";
+import { isUnfilled, OrderResult } from "./order-result.tsx";
+import { dismissPlaced, newOrder, pendingOrders, placedOrders, sendOrder } from "./send-order.ts";
+import { TicketFields, TicketHead } from "./ticket-fields.tsx";
+import { type Refused, sendText, TicketFooter } from "./ticket-footer.tsx";
 
 export interface TicketProps {
   readonly market: Market;
@@ -29,58 +32,91 @@ export interface TicketProps {
   readonly draft: Draft;
   readonly change: ChangeDraft;
   readonly onOutcome: (id: number) => void;
+  /** At the end of the head, such as a button that closes the sheet. */
+  readonly corner?: Children;
 }
 
 export function Ticket(props: TicketProps) {
-  const { market, outcome, draft, change, onOutcome } = props;
+  const { market, outcome, draft, change } = props;
+  const placed = placedOrders.value.get(market.id);
+  const done = (): void => {
+    const shown = placedOrders.peek().get(market.id);
+    if (shown === undefined) return;
+    dismissPlaced(market.id);
+    // What ended without a fill can be sent again.
+    if (!isUnfilled(shown.order)) change({ amount: "" });
+  };
+  useEffect(() => done, [market.id]);
+  useOnChange(done, [draft, outcome.id]);
+  if (placed !== undefined && !isUnfilled(placed.order)) {
+    return <OrderResult placed={placed} market={market} onDone={done} corner={props.corner} />;
+  }
+  if (market.status !== "open") return <EndedMarket market={market} />;
+  return <OrderForm {...props} unfilled={placed?.order ?? null} />;
+}
+
+function OrderForm(props: TicketProps & { unfilled: Order | null }) {
+  const { market, outcome, draft, change, onOutcome, unfilled, corner } = props;
+  const form = useRef<HTMLFormElement>(null);
   const depth = useOppositeDepth(props);
   const context = contextOf(props, depth);
   const preview = previewOrder(draft, context);
-  const { placed, error, hasTried, setTried, run } = useSubmission(props);
-  const closed = closedReason(market);
+  const { refused, hasTried, setTried, run } = useSubmission(props);
+  const [asked, setAsked] = useState<PlaceOrder | null>(null);
   const pending = pendingOrders.value.get(market.id);
   const isBusy = pending?.isBusy ?? false;
   const unanswered = pending === undefined || pending.isBusy ? null : pending.body;
+  useGuestDraft(props, preview);
+  useTicketKeys(props, form);
+  const place = (body: OrderPreview["body"]): void => {
+    if (body === null) return;
+    if (settings.asksAlways.peek()) setAsked(newOrder(body));
+    else void run(newOrder(body));
+  };
   const send = (event: Event): void => {
     event.preventDefault();
-    if (isBusy) return;
+    if (isBusy || sessionState.peek() !== "in") return;
     setTried(true);
     if (unanswered !== null) void run(unanswered);
-    else if (preview.body !== null && closed === null) void run(newOrder(preview.body));
-    else if (closed === null) focusFirstProblem(event.currentTarget as HTMLElement);
+    else if (refused !== null) void run(refused.body);
+    else if (preview.far !== null && settings.asksWhenFar.peek()) return;
+    else if (preview.body === null) focusFirstProblem(event.currentTarget as HTMLElement);
+    else place(preview.body);
   };
-  const { summary } = preview;
   return (
-    <form class="ticket" noValidate onSubmit={send}>
-      {closed !== null && <Notice kind="warn">{closed}</Notice>}
-      <TicketFields
-        {...{ draft, change, preview, context, hasTried, onOutcome }}
+    <form class="ticket" noValidate onSubmit={send} ref={form}>
+      <TicketHead draft={draft} change={change}>
+        {corner}
+      </TicketHead>
+      <div class="ticket-body">
+        <fieldset disabled={pending !== undefined}>
+          <legend class="hidden">Order</legend>
+          <TicketFields {...{ draft, change, preview, context, hasTried, onOutcome }} outcomes={market.outcomes} />
+        </fieldset>
+      </div>
+      <TicketFooter
+        {...{ draft, change, preview, context, onOutcome, isBusy, unanswered, refused }}
         outcomes={market.outcomes}
-        isDisabled={pending !== undefined || closed !== null}
+        notPlaced={unfilled === null ? null : notPlacedText(unfilled)}
+        sendFar={() => preview.body !== null && void run(newOrder(preview.body))}
       />
-      {summary !== null && depth === null && (
-        <p class="hint">The order books aren't available. You'll see what fills once the order is placed.</p>
+      {asked !== null && (
+        <Confirmation
+          {...{ draft, preview, outcome, market }}
+          onClose={() => setAsked(null)}
+          onSend={() => {
+            setAsked(null);
+            void run(asked);
+          }}
+        />
       )}
-      {summary !== null && depth !== null && <OrderSummary draft={draft} summary={summary} outcome={outcome} />}
-      {preview.warnings.map((text) => (
-        <p key={text} class="warning">
-          <Icon name="alert" />
-          {text}
-        </p>
-      ))}
-      <SubmitButton {...{ draft, preview, outcome, isBusy, unanswered }} isClosed={closed !== null} />
-      {unanswered === null ? (
-        <ErrorNotice error={error} />
-      ) : (
-        <Notice kind="warn">
-          No response from the exchange: your order may or may not have been placed. Retrying is safe: it repeats the
-          same order and can't fill twice.
-        </Notice>
-      )}
-      <div aria-live="polite">{placed !== null && <PlacedOrder order={placed} outcomes={market.outcomes} />}</div>
     </form>
   );
 }
+
+/** Null if the user canceled it. */
+const notPlacedText = ({ reason }: Order): string | null =>
+  reason === "user" ? null : `${capitalized(reasonText(reason))}. Nothing was charged.`;
 
 /** The side of the book that the order fills against; null while the stream or a book is missing. */
 function useOppositeDepth({ market, outcome, books, draft }: TicketProps): readonly DepthLevel[] | null {
@@ -102,6 +138,7 @@ function contextOf(
     marketId: market.id,
     outcome,
     depth,
+    isStale: streamState.value === "stale",
     available: balance.value?.available ?? null,
     position: positions.value?.get(outcome.id),
     ownOrders: (openOrders.value ?? []).filter(({ market_id }) => market_id === market.id),
@@ -109,45 +146,130 @@ function contextOf(
     activity: limits?.daily_activity ?? null,
     closesAt: market.closes_at,
     now: exchangeTime(),
+    slippageBps: settings.slippageBps.value,
   };
 }
 
-/** Bounds the order updates kept before the response names the order. */
-const MAX_UPDATES = 200;
-
-/** Sends orders, and follows the last one through its updates. */
-function useSubmission({ market, limits, change }: TicketProps) {
+/** Sends orders. What was refused is forgotten once the user changes the order. */
+function useSubmission({ outcome, limits, draft }: TicketProps) {
   const [hasTried, setTried] = useState(false);
-  const [placed, setPlaced] = useState<Order | null>(null);
-  const updates = useRef(new Map<number, Order>());
+  const [refused, setRefused] = useState<Refused | null>(null);
   const isMounted = useRef(true);
   useEffect(() => {
     isMounted.current = true;
-    const unsubscribe = onOrderUpdate((order) => {
-      if (order.market_id !== market.id) return;
-      updates.current.set(order.id, order);
-      setPlaced((before) => (before?.id === order.id ? order : before));
-    });
     return () => {
       isMounted.current = false;
-      unsubscribe();
     };
-  }, [market.id]);
-  const { run, error } = useAction(async (body: PlaceOrder) => {
-    setPlaced(null);
-    if (updates.current.size > MAX_UPDATES) updates.current.clear();
+  }, []);
+  useOnChange(() => setRefused(null), [draft, outcome.id]);
+  const run = async (body: PlaceOrder): Promise<void> => {
+    setRefused(null);
     try {
-      const order = await sendOrder(body);
-      if (order === null) return;
-      // The stream may have been faster than the response.
-      setPlaced(updates.current.get(order.id) ?? openOrders.peek()?.find(({ id }) => id === order.id) ?? order);
+      if (!(await sendOrder(body))) return;
       setTried(false);
-      change({ quantity: "" });
-    } catch (thrown) {
-      if (!isMounted.current) toast(errorMessage(thrown), true);
-      throw thrown;
+      forgetDraft();
+    } catch (error) {
+      if (isMounted.current) setRefused({ error, body });
+      else toast(errorMessage(error), true);
     }
     limits.reload();
+  };
+  return { refused, hasTried, setTried, run };
+}
+
+/** Runs when one of them changes, not at first. */
+function useOnChange(run: () => void, of: readonly unknown[]): void {
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (!isFirst.current) run();
+    isFirst.current = false;
+  }, of);
+}
+
+/** Keeps what a guest has entered until they have an account. */
+function useGuestDraft({ market, outcome, draft }: TicketProps, { summary, bound }: OrderPreview): void {
+  const isGuest = sessionState.value === "out";
+  useEffect(() => {
+    if (!isGuest || draft.amount === "") return;
+    const average = summary === null ? bound : averageBps(summary.notional, summary.quantity);
+    const count = summary === null ? "" : `${shares(summary.quantity)} `;
+    const text = `${count}${outcome.name}${average === null ? "" : ` at ${cents(average)}`}`;
+    keepDraft({ marketId: market.id, outcomeId: outcome.id, draft, text });
+  }, [isGuest, draft, outcome.id]);
+}
+
+const averageBps = (notional: number, quantity: number): number => Math.round(notional / quantity / MICRO_PER_BPS);
+
+function useTicketKeys({ market, change, onOutcome }: TicketProps, form: { current: HTMLFormElement | null }): void {
+  const { outcomes } = market;
+  const choose = (index: number): unknown => {
+    const found = outcomes[index];
+    return found === undefined ? false : onOutcome(found.id);
+  };
+  const next = (outcome: number): unknown => choose((outcome + 1) % outcomes.length);
+  useKeys({
+    b: () => change({ side: "buy", amount: "" }),
+    s: () => change({ side: "sell", amount: "" }),
+    m: () => change({ kind: "market" }),
+    l: () => change({ kind: "limit" }),
+    y: () => choose(0),
+    n: () => next(0),
+    Enter: () => form.current?.requestSubmit(),
+    Escape: () => change({ amount: "", price: "" }),
   });
-  return { placed, error, hasTried, setTried, run };
+}
+
+/** Asks before the order is sent, if the user wants that. */
+function Confirmation({
+  draft,
+  preview,
+  outcome,
+  market,
+  onClose,
+  onSend,
+}: {
+  draft: Draft;
+  preview: OrderPreview;
+  outcome: Outcome;
+  market: Market;
+  onClose: () => void;
+  onSend: () => void;
+}) {
+  const { summary, bound } = preview;
+  if (summary === null) return null;
+  const { quantity, fills, notional, fee, hold } = summary;
+  const isBuy = draft.side === "buy";
+  const expected = fills.quantity === 0 ? null : averageBps(fills.notional, fills.quantity);
+  const lines = [
+    ["Expected price", cents(expected ?? bound)],
+    [isBuy ? "At most" : "At least", cents(bound)],
+    [isBuy ? "Expected cost" : "You get about", `${money(notional - fee)} USDC`],
+    ...(isBuy
+      ? [
+          ["Held until it fills", `${money(hold)} USDC`],
+          [`Pays if ${outcome.name}`, `${money(quantity * SHARE_MICRO)} USDC`],
+        ]
+      : [["Fee", `${money(fee)} USDC`]]),
+  ];
+  return (
+    <Dialog title={`${isBuy ? "Buy" : "Sell"} ${shares(quantity)} shares of ${outcome.name}?`} onClose={onClose}>
+      <p>{market.question}</p>
+      <dl class="pairs" translate={false}>
+        {lines.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <div class="row halves">
+        <button type="button" onClick={onClose}>
+          Back
+        </button>
+        <button type="button" class={draft.side} translate={false} onClick={onSend}>
+          {sendText(draft, preview, outcome)}
+        </button>
+      </div>
+    </Dialog>
+  );
 }

@@ -1,6 +1,7 @@
 /** Labelled form controls: text field, text area, select, checkbox, segmented control. The parent owns their values. */
 import { useId } from "preact/hooks";
 import { cents, exactMoney, parseCount, parseMoney, parsePercent, percent, shares } from "../format.ts";
+import { Icon } from "./icon.tsx";
 import type { Children } from "./use-data.ts";
 
 interface InputProps {
@@ -13,6 +14,12 @@ interface InputProps {
   problem?: string | null;
   /** Shown after the value, such as USDC. */
   unit?: string;
+  /** At the end of the label's line. */
+  aside?: Children;
+  /** Lowers and raises the value, by buttons and by arrow keys; with Shift, in large steps. */
+  onStep?: (direction: 1 | -1, isLarge: boolean) => void;
+  /** "large": the value that the form is about. */
+  size?: "large" | "";
   value: string;
   onInput: (value: string) => void;
   type?: "text" | "email" | "password" | "tel" | "url" | "search" | "date" | "datetime-local";
@@ -29,16 +36,36 @@ interface InputProps {
 const INCOMPLETE = "incomplete";
 
 /** A labelled single-line text field. */
-export function Field({ label, hint, understood = null, problem = null, unit, value, onInput, ...rest }: InputProps) {
+export function Field({
+  label,
+  hint,
+  understood = null,
+  problem = null,
+  unit,
+  aside,
+  onStep,
+  size = "",
+  value,
+  onInput,
+  ...rest
+}: InputProps) {
   const id = useId();
   const reportInput = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void => {
     const text = currentTarget.validity.badInput ? INCOMPLETE : currentTarget.value;
     if (text !== value) onInput(text);
   };
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <div class="input">
+    <div class={`field ${size}`}>
+      {aside === undefined ? (
+        <label for={id}>{label}</label>
+      ) : (
+        <div class="label-row">
+          <label for={id}>{label}</label>
+          {aside}
+        </div>
+      )}
+      <div class={onStep === undefined ? "input" : "input stepper"}>
+        {onStep !== undefined && <StepButton direction={-1} label={label} onStep={onStep} />}
         <input
           id={id}
           value={value === INCOMPLETE ? "" : value}
@@ -46,9 +73,19 @@ export function Field({ label, hint, understood = null, problem = null, unit, va
           aria-describedby={`${id}-hint`}
           onInput={reportInput}
           onKeyUp={reportInput}
+          onKeyDown={
+            onStep &&
+            ((event) => {
+              const direction = event.key === "ArrowUp" ? 1 : event.key === "ArrowDown" ? -1 : null;
+              if (direction === null) return;
+              event.preventDefault();
+              onStep(direction, event.shiftKey);
+            })
+          }
           {...(rest as object)}
         />
         {unit !== undefined && <span class="unit">{unit}</span>}
+        {onStep !== undefined && <StepButton direction={1} label={label} onStep={onStep} />}
       </div>
       <div id={`${id}-hint`} class={problem === null ? "hint" : "hint bad"}>
         {understood !== null && (
@@ -59,6 +96,24 @@ export function Field({ label, hint, understood = null, problem = null, unit, va
         {problem ?? hint}
       </div>
     </div>
+  );
+}
+
+function StepButton({
+  direction,
+  label,
+  onStep,
+}: Required<Pick<InputProps, "onStep">> & { direction: 1 | -1; label: string }) {
+  return (
+    <button
+      type="button"
+      class="quiet"
+      tabIndex={-1}
+      aria-label={`${direction === 1 ? "Raise" : "Lower"}: ${label}`}
+      onClick={(event) => onStep(direction, event.shiftKey)}
+    >
+      <Icon name={direction === 1 ? "plus" : "minus"} />
+    </button>
   );
 }
 
@@ -191,20 +246,18 @@ export function SegmentedControl<T extends string>({
   value,
   options,
   onChange,
-  tones,
 }: {
   label: string;
   value: T;
   options: readonly (readonly [value: T, text: string])[];
   onChange: (value: T) => void;
-  tones?: Readonly<Record<string, "good" | "bad">>;
 }) {
   const name = useId();
   return (
-    <fieldset class={tones === undefined ? "choice" : "choice sides"}>
+    <fieldset class="choice">
       <legend class="hidden">{label}</legend>
       {options.map(([each, text]) => (
-        <label key={each} class={each === value ? `chosen ${tones?.[each] ?? ""}` : ""}>
+        <label key={each} class={each === value ? "chosen" : ""}>
           <input type="radio" name={name} class="hidden" checked={each === value} onChange={() => onChange(each)} />
           {text}
         </label>

@@ -35,26 +35,46 @@ export const ticketOf = (page: Page): Locator => page.getByRole("complementary",
 
 export interface TicketInput {
   readonly side: "Buy" | "Sell";
-  readonly outcome: string;
+  /** The chosen one by default. */
+  readonly outcome?: string;
   /** Cents. */
   readonly price: string;
   readonly shares: string;
 }
 
+/** Fills in a limit order for a number of shares. */
 export async function fillInTicket(page: Page, { side, outcome, price, shares }: TicketInput): Promise<void> {
   const ticket = ticketOf(page);
-  // The radio button itself is visually hidden: click its label.
-  await ticket.getByText(side, { exact: true }).click();
-  await ticket.getByLabel("Outcome").selectOption({ label: outcome });
-  await ticket.getByLabel("Price").fill(price);
-  await ticket.getByLabel("Shares").fill(shares);
+  const done = ticket.locator(".result .ink");
+  if (await done.isVisible()) await done.click();
+  // The radio buttons themselves are visually hidden: click their labels, whose texts a program may have changed.
+  await ticket
+    .locator(".sides label")
+    .nth(side === "Buy" ? 0 : 1)
+    .click();
+  await ticket.locator(".ticket-head .choice label").nth(1).click();
+  if (outcome !== undefined) await ticket.locator(".outcome-choice").getByText(outcome, { exact: true }).click();
+  await priceOf(ticket).fill(price);
+  if (side === "Buy") await ticket.locator(".amount .choice label").nth(1).click();
+  await amountOf(ticket).fill(shares);
 }
 
-/** Reads the ticket's order summary, line by line. */
-export async function orderSummaryOf(page: Page): Promise<Record<string, string>> {
-  const lines = ticketOf(page).locator("dl.order-summary");
-  const [names, values] = [await lines.locator("dt").allTextContents(), await lines.locator("dd").allTextContents()];
-  return Object.fromEntries(names.map((name, i) => [name, values[i] ?? ""]));
+export const priceOf = (ticket: Locator): Locator => ticket.locator(".with-bests .input input");
+/** Of money or shares, whichever the ticket counts. */
+export const amountOf = (ticket: Locator): Locator => ticket.locator(".amount .input input");
+
+/** Reads the two lines of the ticket's summary, such as "3 shares at 50.0¢" and "Cost 1.50". */
+export async function orderSummaryOf(page: Page): Promise<string[]> {
+  const texts = await ticketOf(page).locator("dl.order-summary :is(dt, dd)").allTextContents();
+  return texts.map((text) => text.trim());
+}
+
+/** Reads what the ticket says of the order that it sent: "Bought 3 Outcome 0", "Average price: 50.0¢", ... */
+export async function orderResultOf(page: Page): Promise<string[]> {
+  const result = ticketOf(page).locator(".result");
+  const title = await result.getByRole("heading").textContent();
+  const [names, values] = [await result.locator("dt").allTextContents(), await result.locator("dd").allTextContents()];
+  return [title ?? "", ...names.map((name, i) => `${name}: ${values[i]}`)];
 }
 
 const QUANTITY = /([\d,]+) shares, total $/;

@@ -1,10 +1,9 @@
-/** The header of a market's page: breadcrumbs, question, status, volume and resolution. */
-import { capitalized, cents, compact, dateTime, humanize } from "../../format.ts";
+/** The header of a market's page: breadcrumbs, question, status and volume. */
+import { capitalized, compact, dateTime, humanize } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request } from "../../session.ts";
 import type { Market, MarketEvent } from "../../types.ts";
 import { Badge } from "../../ui/badge.tsx";
-import { Notice } from "../../ui/notices.tsx";
 import { PageFacts } from "../../ui/page-facts.tsx";
 import { Tile } from "../../ui/tile.tsx";
 import { useFetch } from "../../ui/use-data.ts";
@@ -20,7 +19,7 @@ const TONES = {
 } as const;
 
 export function MarketHeader({ market }: { market: Market }) {
-  const { event_id, resolution, outcomes } = market;
+  const { event_id, outcomes } = market;
   const event = useFetch<MarketEvent>(
     event_id === null ? null : (signal) => request("GET", `/events/${event_id}`, { signal }),
     String(event_id),
@@ -29,53 +28,35 @@ export function MarketHeader({ market }: { market: Market }) {
   const isRunning = status === "open" || status === "halted";
   const volume = outcomes.reduce((sum, each) => sum + each.volume, 0);
   return (
-    <>
-      <header class="page-head">
-        <Tile slug={market.slug} size="large" />
-        <div>
-          <p class="crumbs">
-            <a href={href("/")}>Markets</a>
-            {market.category !== null && (
-              <>
-                <span aria-hidden="true">/</span>
-                <a href={href(`/?category=${encodeURIComponent(market.category)}`)}>{capitalized(market.category)}</a>
-              </>
-            )}
-            {event !== null && (
-              <>
-                <span aria-hidden="true">/</span>
-                <a href={href(`/events/${event.slug}`)}>{event.title}</a>
-              </>
-            )}
-          </p>
-          <h1>{market.question}</h1>
-          {status !== "open" && <Badge text={humanize(status)} tone={TONES[status]} />}
-        </div>
-        <PageFacts
-          facts={[
-            ["24 h volume", `${compact(market.volume_24h)} shares`],
-            ["Volume", `${compact(volume)} shares`],
-            ["Open interest", `${compact(market.open_interest)} sets`],
-            ["Closes", market.closes_at !== null && isRunning ? dateTime(market.closes_at) : null],
-          ]}
-        />
-      </header>
-      {resolution !== null && (
-        <Notice kind="good">
-          <span translate={false}>
-            <b>
-              {status === "voided"
-                ? "Voided: all outcomes pay the same."
-                : resolution.outcome_id !== null
-                  ? `Resolved: ${outcomes.find(({ id }) => id === resolution.outcome_id)?.name}.`
-                  : "Resolved."}
-            </b>{" "}
-            {outcomes.map(({ name }, i) => `${name} pays ${cents(resolution.payouts[i] ?? 0)}`).join(", ")} a share.
-            Resolved {dateTime(resolution.resolved_at)}.
-          </span>
-          {resolution.note !== null && ` ${resolution.note}`}
-        </Notice>
-      )}
-    </>
+    <header class="page-head">
+      <Tile slug={market.slug} size="large" />
+      <div>
+        <p class="crumbs">
+          <a href={href("/")}>Markets</a>
+          {market.category !== null && (
+            <>
+              <span aria-hidden="true">/</span>
+              <a href={href(`/?category=${encodeURIComponent(market.category)}`)}>{capitalized(market.category)}</a>
+            </>
+          )}
+          {event !== null && (
+            <>
+              <span aria-hidden="true">/</span>
+              <a href={href(`/events/${event.slug}`)}>{event.title}</a>
+            </>
+          )}
+        </p>
+        <h1>{market.question}</h1>
+        {status !== "open" && <Badge text={humanize(status)} tone={TONES[status]} />}
+      </div>
+      <PageFacts
+        facts={[
+          ["24 h volume", `${compact(market.volume_24h)} shares`],
+          ["Volume", `${compact(volume)} shares`],
+          ["Open interest", `${compact(market.open_interest)} sets`],
+          ["Closes", market.closes_at !== null && isRunning ? dateTime(market.closes_at) : null],
+        ]}
+      />
+    </header>
   );
 }

@@ -24,12 +24,16 @@ export function Outcomes({
             <th scope="col" class="right">
               {resolution === null ? "Chance" : "Payout"}
             </th>
-            <th scope="col" class="right">
-              Bid, ¢
-            </th>
-            <th scope="col" class="right">
-              Ask, ¢
-            </th>
+            {resolution === null && (
+              <>
+                <th scope="col" class="right">
+                  Bid, ¢
+                </th>
+                <th scope="col" class="right">
+                  Ask, ¢
+                </th>
+              </>
+            )}
             <th scope="col" class="right volume">
               Volume
             </th>
@@ -52,12 +56,16 @@ export function Outcomes({
               <td class="right number" translate={false}>
                 <ChanceOf outcome={outcome} payout={resolution?.payouts[outcome.index] ?? null} />
               </td>
-              <td class="right number up" translate={false}>
-                {priceNumber(outcome.implied_bid)}
-              </td>
-              <td class="right number down" translate={false}>
-                {priceNumber(outcome.implied_ask)}
-              </td>
+              {resolution === null && (
+                <>
+                  <td class="right number up" translate={false}>
+                    {priceNumber(outcome.implied_bid)}
+                  </td>
+                  <td class="right number down" translate={false}>
+                    {priceNumber(outcome.implied_ask)}
+                  </td>
+                </>
+              )}
               <td class="right number volume" translate={false} title={`${shares(outcome.volume)} shares`}>
                 {compact(outcome.volume)}
               </td>

@@ -1,0 +1,41 @@
+/** Dialogs that any part of the page can open. They load when they are first opened. */
+import { signal } from "@preact/signals";
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { errorMessage } from "../error-messages.ts";
+import { toast } from "../ui/toast.tsx";
+
+type Content = ComponentType<{ onClose: () => void }>;
+
+const DIALOGS = {
+  settings: () => import("../dialogs/trading-settings.tsx").then(({ TradingSettings }): Content => TradingSettings),
+  keys: () => import("../dialogs/key-list.tsx").then(({ KeyList }): Content => KeyList),
+} as const;
+
+type Name = keyof typeof DIALOGS;
+
+const shown = signal<Name | null>(null);
+
+export function showDialog(name: Name): void {
+  shown.value = name;
+}
+
+const close = (): void => {
+  shown.value = null;
+};
+
+export function LazyDialog() {
+  const name = shown.value;
+  const [loaded, setLoaded] = useState<{ name: Name; Content: Content } | null>(null);
+  useEffect(() => {
+    if (name === null) return;
+    DIALOGS[name]().then(
+      (Content) => setLoaded({ name, Content }),
+      (error: unknown) => {
+        close();
+        toast(errorMessage(error), true);
+      },
+    );
+  }, [name]);
+  return name === null || loaded?.name !== name ? null : <loaded.Content onClose={close} />;
+}
