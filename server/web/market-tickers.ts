@@ -1,6 +1,7 @@
 /** Keeps markets current with their ticker streams, and derives an outcome's chance from its prices. */
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { FULL_PRICE_BPS } from "../../engine/limits.ts";
 import { subscribe } from "./stream.ts";
 import type { Market, Outcome, Ticker } from "./types.ts";
 import { useThrottled } from "./ui/throttle.ts";
@@ -69,6 +70,16 @@ export function chance({ implied_bid: bid, implied_ask: ask, last_price }: Outco
     if (ask - bid <= WIDE_SPREAD_BPS || last_price === null) return Math.round((bid + ask) / 2);
   }
   return last_price ?? bid ?? ask;
+}
+
+/** The chance of each outcome by index, BPS. Of two outcomes, the second's is what the first one's leaves. */
+export function chances({ outcomes }: Pick<Market, "outcomes">): readonly (number | null)[] {
+  const [first, second] = outcomes;
+  if (outcomes.length !== 2 || first === undefined || second === undefined) return outcomes.map(chance);
+  const own = chance(first);
+  if (own !== null) return [own, FULL_PRICE_BPS - own];
+  const other = chance(second);
+  return [other === null ? null : FULL_PRICE_BPS - other, other];
 }
 
 const MARGIN = "200px";

@@ -82,17 +82,24 @@ describe.skipIf(NO_BROWSER)("a trader's page", () => {
     await page.keyboard.press("Backspace");
     await page.keyboard.type("7");
     await page.keyboard.press("Enter");
-    const orders = page.getByRole("region", { name: "Your open orders" });
+    const orders = page.getByRole("region", { name: "Open orders" });
     await orders.getByRole("row", { name: /Buy Outcome 0 45\.5 0 of 7/ }).waitFor();
     expect(await maker.book(market.id, market.outcomes[0]!)).toMatchObject({
       bids: expect.arrayContaining([[4_550, 7]]),
     });
     // The focus stays in the ticket, at what became of the order.
     await expectFocused(ticket.getByRole("heading", { name: "Bid placed" }));
-    await tabTo(page, orders.getByRole("button", { name: /^Cancel order/ }), "Shift+Tab");
+    // Without a position, the orders are shown first.
+    const tab = (name: RegExp) => page.getByRole("tab", { name });
+    await tabTo(page, tab(/^Orders/), "Shift+Tab");
+    await page.keyboard.press("ArrowLeft");
+    await expectFocused(tab(/^Position/));
+    await page.keyboard.press("ArrowRight");
+    await expectFocused(tab(/^Orders/));
+    await tabTo(page, orders.getByRole("button", { name: /^Cancel order/ }));
     await page.keyboard.press("Enter");
     await orders.getByText("No open orders.").waitFor();
-    await expectFocused(orders.getByRole("heading"));
+    await expectFocused(orders);
     await expectBook(page);
   });
 

@@ -16,6 +16,7 @@ import {
   levelsOf,
   orderResultOf,
   orderSummaryOf,
+  ownTab,
   PATIENTLY,
   signInTo,
   ticketOf,
@@ -125,9 +126,6 @@ async function expectBalance(page: Page, text: string): Promise<void> {
   await expect.poll(() => shown.textContent(), PATIENTLY).toBe(`Available, USDC${text}`);
 }
 
-const ownOrders = (page: Page) => page.getByRole("region", { name: "Your open orders" });
-const ownShares = (page: Page) => page.getByRole("region", { name: "Your position" });
-
 /** Bids on both outcomes sum to over 1 USDC and mint: Ada's order makes the price, Bert's gets price improvement. */
 async function tradeSets(ada: Page, bert: Page): Promise<void> {
   await fillInTicket(ada, { side: "Buy", outcome: "Outcome 0", price: "42", shares: "123" });
@@ -135,7 +133,7 @@ async function tradeSets(ada: Page, bert: Page): Promise<void> {
     .poll(() => orderSummaryOf(ada))
     .toEqual(["123 shares rest at 42.0¢", "Cost 51.66", "Fee 0.00 · 52 of 100 today", "Pays 123.00 +138%"]);
   await ticketOf(ada).getByRole("button", { name: "Place bid for Outcome 0" }).click();
-  await ownOrders(ada).getByRole("row").filter({ hasText: "0 of 123" }).waitFor();
+  await (await ownTab(ada, "Orders")).getByRole("row").filter({ hasText: "0 of 123" }).waitFor();
   await expectBalance(ada, "448.59");
   for (const page of [ada, bert]) await expect.poll(() => levelsOf(page, "buy"), PATIENTLY).toEqual(["42.0 123"]);
 
@@ -160,18 +158,14 @@ async function tradeSets(ada: Page, bert: Page): Promise<void> {
   await expect
     .poll(() => orderResultOf(ada), PATIENTLY)
     .toEqual(expect.arrayContaining(["Bought 123 Outcome 0", "Average price: 42.0¢", "Cost: 51.66 USDC"]));
-  await ownOrders(ada).getByText("No open orders.").waitFor();
-  await ownShares(ada)
-    .getByRole("row", { name: /^Outcome 0 123 42\.0/ })
-    .waitFor();
-  await ownShares(bert)
-    .getByRole("row", { name: /^Outcome 1 123 58\.0/ })
-    .waitFor();
+  await (await ownTab(ada, "Orders")).getByText("No open orders.").waitFor();
+  await (await ownTab(ada, "Position")).getByRole("row", { name: /^Outcome 0 123 42\.0/ }).waitFor();
+  await (await ownTab(bert, "Position")).getByRole("row", { name: /^Outcome 1 123 58\.0/ }).waitFor();
   // A mint has no fee and therefore pays no rebate to Ada, the maker.
   await expectBalance(ada, "448.59");
   await expectBalance(bert, "428.66");
   for (const page of [ada, bert]) {
-    await page.getByRole("region", { name: "Recent trades" }).getByRole("row", { name: /Buy Outcome 1.* 58\.0 123$/ }).waitFor(); // biome-ignore format: one line
+    await page.getByRole("region", { name: "Trades", exact: true }).first().getByRole("row", { name: /^Buy at 58\.0 Outcome 1 123 / }).waitFor(); // biome-ignore format: one line
     await page.getByText("The book is empty").waitFor();
   }
 }
@@ -183,37 +177,28 @@ async function amendFillCancel(ada: Page, bert: Page): Promise<void> {
     .poll(() => orderSummaryOf(ada))
     .toEqual(["23 shares rest at 50.0¢", "Sale 11.50", "Fee 1.5% −0.17", "You get 11.33"]);
   await ticketOf(ada).getByRole("button", { name: "Place offer of Outcome 0" }).click();
-  await ownOrders(ada)
-    .getByRole("button", { name: /^Amend order/ })
-    .click();
+  await (await ownTab(ada, "Orders")).getByRole("button", { name: /^Amend order/ }).click();
   const dialog = ada.getByRole("dialog", { name: /^Amend order/ });
   await dialog.getByLabel("Price").fill("45");
   await dialog.getByLabel("Total quantity").fill("20");
   await dialog.getByText(/loses its queue priority/).waitFor();
   await dialog.getByRole("button", { name: "Amend" }).click();
-  await ownOrders(ada)
-    .getByRole("row", { name: /Sell Outcome 0 45\.0 0 of 20/ })
-    .waitFor();
+  await (await ownTab(ada, "Orders")).getByRole("row", { name: /Sell Outcome 0 45\.0 0 of 20/ }).waitFor();
 
-  await bert.getByRole("region", { name: "Outcomes" }).getByRole("button", { name: "Outcome 0", exact: true }).click();
+  await ticketOf(bert).getByRole("button", { name: "Done" }).click();
+  await ticketOf(bert).locator(".outcome-choice").getByText("Outcome 0").click();
   await expect.poll(() => levelsOf(bert, "sell"), PATIENTLY).toEqual(["45.0 20"]);
   await bert.getByRole("list", { name: /^Asks/ }).getByRole("button").click();
   await amountOf(ticketOf(bert)).fill("5");
   await expect.poll(() => orderSummaryOf(bert)).toEqual(expect.arrayContaining(["5 shares at 45.0¢", "Cost 2.25"]));
   await ticketOf(bert).getByRole("button", { name: "Buy Outcome 0", exact: true }).click();
   await expectBalance(bert, "426.41");
-  await ownOrders(ada)
-    .getByRole("row", { name: /5 of 20/ })
-    .waitFor();
+  await (await ownTab(ada, "Orders")).getByRole("row", { name: /5 of 20/ }).waitFor();
   // 2.25 USDC less the 1.5% fee, plus a rebate of 5 BPS: 450.807375.
   await expectBalance(ada, "450.80");
 
-  await ownOrders(ada)
-    .getByRole("button", { name: /^Cancel order/ })
-    .click();
-  await ownOrders(ada).getByText("No open orders.").waitFor();
+  await (await ownTab(ada, "Orders")).getByRole("button", { name: /^Cancel order/ }).click();
+  await (await ownTab(ada, "Orders")).getByText("No open orders.").waitFor();
   await bert.getByText("The book is empty").waitFor();
-  await ownShares(ada)
-    .getByRole("row", { name: /^Outcome 0 118/ })
-    .waitFor();
+  await (await ownTab(ada, "Position")).getByRole("row", { name: /^Outcome 0 118/ }).waitFor();
 }

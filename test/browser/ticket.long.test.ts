@@ -200,7 +200,7 @@ describe.skipIf(NO_BROWSER)("the ticket", () => {
 
   test("of two outcomes, the other one can be bought instead of selling what isn't there", async () => {
     const page = await openMarket();
-    await page.getByRole("region", { name: "Outcomes" }).getByRole("button", { name: "Outcome 1" }).click();
+    await ticketOf(page).locator(".outcome-choice").getByText("Outcome 1").click();
     await choose(page, "Sell");
     await amountOf(ticketOf(page)).fill("20");
     await noteOf(page).getByText("You have no shares of Outcome 1 to sell.").waitFor();

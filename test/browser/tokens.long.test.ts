@@ -11,7 +11,7 @@ import { API_BASE } from "../support/client.ts";
 import { PASSWORD } from "../support/identity.ts";
 import { World } from "../support/world.ts";
 import { NO_BROWSER, useBrowser } from "./support/page.ts";
-import { expectLoaded, levelsOf, PATIENTLY, signInTo } from "./support/user-actions.ts";
+import { expectLoaded, levelsOf, ownTab, PATIENTLY, signInTo } from "./support/user-actions.ts";
 
 /** Places an order as README.md shows it; prints the status and code of the response. */
 const SCRIPT = `
@@ -44,7 +44,7 @@ describe.skipIf(NO_BROWSER)("a token created on the page", () => {
 
     const market = await page.context().newPage();
     await market.goto(`/markets/${world.markets[0]!.slug}`);
-    const orders = market.getByRole("region", { name: "Your open orders" });
+    const orders = await ownTab(market, "Orders");
     await orders.getByText("No open orders.").waitFor();
     expect(await runScript(token, 4_200)).toBe("202 0");
     await orders.getByRole("row", { name: /Buy Outcome 0 42\.0 0 of 100/ }).waitFor();

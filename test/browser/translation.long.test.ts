@@ -120,10 +120,10 @@ describe.skipIf(NO_BROWSER)("with a program that changes the page's text", () =>
     await expect.poll(() => ticketOf(page).locator(".result h3").textContent(), PATIENTLY).toMatch(/bought 7/i);
     // Somebody else's price appears and goes.
     const order = await maker.place(terms(market, 0, BUY, 4_900, 1));
-    const bid = page.locator("table.outcomes td.up").first();
-    await expect.poll(() => bid.textContent(), PATIENTLY).toBe("49.0");
+    const bids = () => page.locator(".book .bids .level .up").allTextContents();
+    await expect.poll(bids, PATIENTLY).toContain("49.0");
     await maker.request("DELETE", `/orders/${order.id}`);
-    await expect.poll(() => bid.textContent(), PATIENTLY).not.toBe("49.0");
+    await expect.poll(bids, PATIENTLY).not.toContain("49.0");
     // All that it shows is what a page without that program shows.
     await ticketOf(page).locator(".result .ink").click();
     for (const path of [null, "/portfolio", "/wallet", "/", null]) {
@@ -141,18 +141,18 @@ describe.skipIf(NO_BROWSER)("with a program that changes the page's text", () =>
 
   test("elements that another program takes away are said to be missing, with a way to load the page anew", async () => {
     const page = await openMarket();
-    await page.evaluate(`document.querySelector("table.outcomes tbody tr").remove()`);
+    await page.evaluate(`document.querySelector(".page-facts > div").remove()`);
     await expect.poll(() => bannerOf(page).textContent(), PATIENTLY).toContain("another program");
     await bannerOf(page).getByRole("button", { name: "Reload" }).click();
     await expect.poll(() => bannerOf(page).count(), PATIENTLY).toBe(0);
     await expectLoaded(page);
-    expect(await page.locator("table.outcomes tbody tr").count()).toBeGreaterThan(1);
+    expect(await page.locator(".page-facts > div").count()).toBeGreaterThan(1);
   });
 
   test("a program that changes numbers again and again is said to", async () => {
     const page = await openMarket();
     await page.evaluate(`{
-      const text = document.querySelector("table.outcomes td.number b").firstChild;
+      const text = document.querySelector(".chart-head .legend b").firstChild;
       new MutationObserver(() => { if (text.data !== "1%") text.data = "1%"; }).observe(text, { characterData: true });
       text.data = "1%";
     }`);

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import "./market.css";
 import { openOrders } from "../account-state.ts";
 import { ApiError } from "../api.ts";
+import { errorMessage } from "../error-messages.ts";
 import { cents } from "../format.ts";
 import { cacheMarkets } from "../market-cache.ts";
 import { useLiveMarket } from "../market-tickers.ts";
@@ -24,11 +25,11 @@ import { Sheet } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { ErrorNotice, Loading, NotFound } from "../ui/notices.tsx";
 import { useBatched } from "../ui/throttle.ts";
+import { toast } from "../ui/toast.tsx";
 import { type Children, useFetch } from "../ui/use-data.ts";
 import { useEdge } from "../ui/use-edge.ts";
 import { MarketHeader } from "./market/header.tsx";
 import { Outcomes } from "./market/outcomes.tsx";
-import { OwnTrading } from "./market/own-trading.tsx";
 import { Rules } from "./market/rules.tsx";
 
 /** On wide screens the ticket is a column; on narrow ones a bar at the bottom opens it. */
@@ -95,52 +96,72 @@ function MarketView({ market: given }: { market: Market }) {
   const change = (changes: Partial<Draft>): void => setDraft((before) => ({ ...before, ...changes }));
   const choose = (id: number): void => setSearch({ outcome: String(id) });
   const isSignedIn = sessionState.value === "in";
+  const OwnTrading = useOwnTrading(isSignedIn);
   const limits = useFetch<Limits>(isSignedIn ? (signal) => request("GET", "/me/limits", { signal }) : null, "limits");
   const open = openOrders.value;
   const own = useMemo(() => (open ?? []).filter(({ market_id }) => market_id === market.id), [open, market.id]);
   const ownOfOutcome = useMemo(() => own.filter(({ outcome_id }) => outcome_id === outcome.id), [own, outcome.id]);
-  // These subscribe to their own updates: don't render them on every price change.
-  const chart = useMemo(() => <PriceChart market={given} outcome={outcome} />, [given.id, outcome.id]);
-  const trades = useMemo(() => <RecentTrades market={given} />, [given.id]);
+  // They subscribe to their own updates: don't render them on every price change.
+  const trades = useMemo(() => <RecentTrades market={given} outcome={outcome} />, [given.id, outcome.id]);
   const ticket = useTicketPlace({ market, outcome, books, limits, draft, change, onOutcome: choose });
   const pickPrice = (price: number): void => {
     change({ price: priceInput(price), ...(draft.kind === "market" ? { kind: "limit" as const } : {}) });
     ticket.show();
   };
-  const sell = (id: number): void => {
+  const trade = (id: number, side: Draft["side"]): void => {
     choose(id);
-    change({ side: "sell" });
+    change({ side });
     ticket.show();
   };
+  const whole = books.size === outcomes.length ? implied : EMPTY_LADDER;
   return (
     <div class="market">
       <MarketHeader market={market} />
       <div class="market-columns">
         <div class="top-part">
-          <Outcomes market={market} chosen={outcome.id} onChoose={choose} />
-          {chart}
+          <PriceChart market={market} outcome={outcome} ladder={books.get(outcome.id) ?? null} implied={whole} />
+          {outcomes.length > 2 && <Outcomes market={market} chosen={outcome.id} onChoose={choose} onTrade={trade} />}
         </div>
         <div class="book-part">
           {(market.status === "open" || market.status === "halted") && (
             <OrderBook
-              name={outcome.name}
+              market={market}
+              outcome={outcome}
               ladder={books.get(outcome.id) ?? null}
-              implied={books.size === outcomes.length ? implied : EMPTY_LADDER}
+              implied={whole}
               ownOrders={ownOfOutcome}
+              onOutcome={choose}
               onPick={pickPrice}
             />
           )}
           {trades}
         </div>
         <div class="own-part">
-          {isSignedIn && <OwnTrading market={market} orders={own} onSell={sell} />}
           <Rules market={market} />
+          {isSignedIn && OwnTrading !== null && (
+            <OwnTrading market={market} orders={own} onSell={(id) => trade(id, "sell")} />
+          )}
         </div>
         {ticket.aside}
       </div>
       {ticket.bar}
     </div>
   );
+}
+
+type OwnTradingPart = typeof import("./market/own-trading.tsx").OwnTrading;
+
+/** Loads the part of the page that guests don't see. */
+function useOwnTrading(isWanted: boolean): OwnTradingPart | null {
+  const [part, setPart] = useState<OwnTradingPart | null>(null);
+  useEffect(() => {
+    if (!isWanted || part !== null) return;
+    import("./market/own-trading.tsx").then(
+      ({ OwnTrading }) => setPart(() => OwnTrading),
+      (error: unknown) => toast(errorMessage(error), true),
+    );
+  }, [isWanted]);
+  return part;
 }
 
 /** The order that a guest prepared before they signed up; else what the address asks for. */

@@ -1,53 +1,30 @@
-/** Price candles of an outcome, extended live by trades. */
-
-import { useEffect } from "preact/hooks";
-import { exchangeTime } from "../clock.ts";
-import { request } from "../session.ts";
-import { subscribe } from "../stream.ts";
-import type { Candles, Trade } from "../types.ts";
-import { useBatched } from "../ui/throttle.ts";
-import { type Fetched, useFetch } from "../ui/use-data.ts";
-
-export type Interval = "1m" | "5m" | "1h" | "1d";
+/** The price candles of a market's outcomes. Pure: prices in BPS, times in ms since the epoch. */
+import { FULL_PRICE_BPS } from "../../../engine/limits.ts";
+import type { Outcome, Trade } from "../types.ts";
 
 /** [open time in ms; open, high, low, close in BPS; volume in shares] */
 export type Candle = readonly [at: number, open: number, high: number, low: number, close: number, volume: number];
 
-export const INTERVAL_MS: Readonly<Record<Interval, number>> = {
-  "1m": 60_000,
-  "5m": 300_000,
-  "1h": 3_600_000,
-  "1d": 86_400_000,
-};
+export const DAY_MS = 86_400_000;
 
-const MAX_CANDLES = 500;
-
-/** Fetches the candles of an outcome and extends them with each trade. */
-export function useCandles(marketId: number, outcomeId: number, interval: Interval): Fetched<readonly Candle[]> {
-  const loaded = useFetch<readonly Candle[]>(async (signal) => {
-    const query = { outcome_id: outcomeId, interval, from: exchangeTime() - MAX_CANDLES * INTERVAL_MS[interval] };
-    const { items } = await request<Candles>("GET", `/markets/${marketId}/candles`, { query, signal });
-    return items as unknown as Candle[];
-  }, `${outcomeId} ${interval}`);
-  const { set, reload } = loaded;
-  const add = useBatched((trades: readonly Trade[]) => {
-    const own = trades.filter(({ outcome_id }) => outcome_id === outcomeId);
-    if (own.length === 0) return;
-    set((before) => own.reduce((candles, trade) => withTrade(candles, trade, INTERVAL_MS[interval]), before));
-  });
-  useEffect(
-    () => subscribe("trades", marketId, null, ({ data }) => add(data), reload),
-    [marketId, outcomeId, interval],
-  );
-  return loaded;
+/** The API's bound. */
+export const MAX_CANDLES = 1_500;
+export interface ChartData {
+  /** By outcome id, oldest first; empty without a trade. */
+  readonly candles: ReadonlyMap<number, readonly Candle[]>;
+  /** ms */
+  readonly step: number;
 }
 
-/** Applies a trade to the candles. @param length of a candle, ms */
-function withTrade(
-  candles: readonly Candle[],
-  { price, quantity, created_at }: Trade,
-  length: number,
-): readonly Candle[] {
+/** Applies a trade to its outcome's candles. */
+export function withTrade(data: ChartData, trade: Trade): ChartData {
+  const own = data.candles.get(trade.outcome_id);
+  if (own === undefined) return data;
+  return { ...data, candles: new Map(data.candles).set(trade.outcome_id, addTrade(own, trade, data.step)) };
+}
+
+/** @param length of a candle, ms */
+function addTrade(candles: readonly Candle[], { price, quantity, created_at }: Trade, length: number) {
   const at = created_at - (created_at % length);
   const last = candles.at(-1);
   if (last === undefined || at > last[0]) {
@@ -63,4 +40,32 @@ function withTrade(
   const [, open, high, low, , volume] = last;
   const changed: Candle = [at, open, Math.max(high, price), Math.min(low, price), price, volume + quantity];
   return [...candles.slice(0, -1), changed];
+}
+
+/** Of two outcomes, one that never traded is 100 % minus the other. */
+export function withOpposite(outcomes: readonly Outcome[], { candles, ...rest }: ChartData): ChartData {
+  const [first, second] = outcomes;
+  if (outcomes.length !== 2 || first === undefined || second === undefined) return { candles, ...rest };
+  const of = (id: number): readonly Candle[] => candles.get(id) ?? [];
+  const mirrored = (id: number): readonly Candle[] =>
+    of(id).map(([at, open, high, low, close]) => [
+      at,
+      FULL_PRICE_BPS - open,
+      FULL_PRICE_BPS - low,
+      FULL_PRICE_BPS - high,
+      FULL_PRICE_BPS - close,
+      0,
+    ]);
+  if (of(first.id).length === 0) return { ...rest, candles: new Map(candles).set(first.id, mirrored(second.id)) };
+  if (of(second.id).length === 0) return { ...rest, candles: new Map(candles).set(second.id, mirrored(first.id)) };
+  return { candles, ...rest };
+}
+
+/** How far an outcome's price has moved in 24 hours, BPS; null if the candles don't reach back that far. */
+export function dayChange(candles: readonly Candle[], until: number): number | null {
+  const first = candles[0];
+  const last = candles.at(-1);
+  if (first === undefined || last === undefined || first[0] > until - DAY_MS) return null;
+  const before = candles.findLast(([at]) => at <= until - DAY_MS);
+  return before === undefined ? null : last[4] - before[4];
 }

@@ -1,38 +1,61 @@
-/** Draws candles with lightweight-charts. Loads the library when a chart is shown. */
-import type { IChartApi, ISeriesApi, UTCTimestamp } from "lightweight-charts";
+/** Draws candles with lightweight-charts: a line for each outcome, or one outcome's candles. Loads the library when it is shown. */
+import type { IChartApi, ISeriesApi, MouseEventParams, SeriesType, UTCTimestamp } from "lightweight-charts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { chanceText, dateTime } from "../format.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
-import type { Candle } from "./candles.ts";
+import { type Candle, DAY_MS } from "./candles.ts";
 
-export type Shape = "line" | "candles";
+export interface Drawing {
+  readonly id: number;
+  readonly name: string;
+  /** Name of a colour token. */
+  readonly color: string;
+  readonly isDashed: boolean;
+  readonly candles: readonly Candle[];
+}
+
+interface CanvasProps {
+  /** The first one has the area under its line, or is drawn as candles. */
+  readonly drawings: readonly Drawing[];
+  readonly shape: "line" | "candles";
+  /** The length of a candle, ms. */
+  readonly step: number;
+}
 
 interface Drawn {
   readonly chart: IChartApi;
-  readonly prices: ISeriesApi<"Area"> | ISeriesApi<"Candlestick">;
+  readonly prices: readonly ISeriesApi<SeriesType>[];
   readonly volumes: ISeriesApi<"Histogram">;
 }
 
-export function ChartCanvas({
-  candles,
-  shape,
-  isDaily,
-}: {
-  candles: readonly Candle[];
-  shape: Shape;
-  isDaily: boolean;
-}) {
+/** What the pointer is at. */
+interface Pointed {
+  readonly at: number;
+  /** Pixels from the left, and whether the text stands left of that. */
+  readonly x: number;
+  readonly isLeft: boolean;
+  readonly values: readonly (readonly [Drawing, number])[];
+}
+
+export function ChartCanvas({ drawings, shape, step }: CanvasProps) {
   const frame = useRef<HTMLDivElement>(null);
   const [drawn, setDrawn] = useState<Drawn | null>(null);
   const [error, setError] = useState<unknown>(null);
-  const shown = useRef<readonly Candle[]>([]);
+  const [pointed, setPointed] = useState<Pointed | null>(null);
+  const shown = useRef(new Map<number, readonly Candle[]>());
+  const latest = useRef(drawings);
+  latest.current = drawings;
+  const isDaily = step === DAY_MS;
   useEffect(() => {
     let drawing: Drawn | null = null;
     let isGone = false;
-    const stopWatching = watchColors(() => drawing !== null && paint(drawing, shape));
-    makeChart(() => (isGone ? null : frame.current), shape, isDaily).then((chart) => {
-      drawing = chart;
-      setDrawn(chart);
+    const stopWatching = watchColors(() => drawing !== null && paint(drawing, latest.current, shape));
+    makeChart(() => (isGone ? null : frame.current), latest.current, shape, isDaily).then((made) => {
+      drawing = made;
+      made?.chart.subscribeCrosshairMove((event) =>
+        setPointed(pointedAt(event, made, latest.current, frame.current?.clientWidth ?? 0)),
+      );
+      setDrawn(made);
     }, setError);
     return () => {
       isGone = true;
@@ -42,88 +65,196 @@ export function ChartCanvas({
   }, []);
   useEffect(() => {
     if (drawn === null) return;
-    if (shown.current.length === 0 || shown.current[0]?.[0] !== candles[0]?.[0]) {
-      drawn.prices.setData(candles.map((candle) => priceOf(candle, shape)) as never[]);
-      drawn.volumes.setData(candles.map(volumeOf));
-      if (shown.current.length === 0) drawn.chart.timeScale().fitContent();
-    } else {
-      for (const candle of candles.slice(shown.current.length - 1)) {
-        drawn.prices.update(priceOf(candle, shape) as never);
-        drawn.volumes.update(volumeOf(candle));
+    const isFirst = shown.current.size === 0;
+    drawings.forEach(({ id, candles }, i) => {
+      const series = drawn.prices[i];
+      if (series === undefined) return;
+      const before = shown.current.get(id);
+      if (before === undefined || before[0]?.[0] !== candles[0]?.[0]) {
+        series.setData(candles.map((candle) => priceOf(candle, shape)) as never[]);
+      } else {
+        for (const candle of candles.slice(Math.max(0, before.length - 1)))
+          series.update(priceOf(candle, shape) as never);
       }
-    }
-    shown.current = candles;
-  }, [drawn, candles]);
+      shown.current.set(id, candles);
+    });
+    drawn.volumes.setData(volumesOf(drawings, shape));
+    if (isFirst) drawn.chart.timeScale().fitContent();
+  }, [drawn, drawings]);
   return (
     <>
       <ErrorNotice error={error} />
-      <div class="canvas" aria-hidden="true" ref={frame} />
+      <div class="canvas" aria-hidden="true">
+        <div ref={frame} />
+        {pointed !== null && (
+          <div
+            class="crosshair"
+            translate={false}
+            style={pointed.isLeft ? { right: `calc(100% - ${pointed.x - 12}px)` } : { left: `${pointed.x + 12}px` }}
+          >
+            <p>{timeOf(pointed.at, isDaily)}</p>
+            <dl>
+              {pointed.values.map(([{ id, name, color }, value]) => (
+                <div key={id}>
+                  <dt>
+                    <i class="dot" style={{ "--color": `var(--${color})` }} />
+                    {name}
+                  </dt>
+                  <dd>{(value / 100).toFixed(1)}%</dd>
+                </div>
+              ))}
+            </dl>
+          </div>
+        )}
+      </div>
     </>
   );
 }
 
+/** The values under the pointer, largest first. */
+function pointedAt(event: MouseEventParams, drawn: Drawn, drawings: readonly Drawing[], width: number): Pointed | null {
+  const { time, point, seriesData } = event;
+  if (time === undefined || point === undefined) return null;
+  const values: [Drawing, number][] = [];
+  drawings.forEach((drawing, i) => {
+    const series = drawn.prices[i];
+    const data = series === undefined ? undefined : (seriesData.get(series) as { value?: number; close?: number });
+    const value = data?.value ?? data?.close;
+    if (value !== undefined) values.push([drawing, value]);
+  });
+  if (values.length === 0) return null;
+  values.sort(([, a], [, b]) => b - a);
+  return { at: (time as number) * 1_000, x: point.x, isLeft: point.x > width / 2, values };
+}
+
 const secondsOf = (ms: number): UTCTimestamp => (ms / 1_000) as UTCTimestamp;
 
-function priceOf([at, open, high, low, close]: Candle, shape: Shape) {
+function priceOf([at, open, high, low, close]: Candle, shape: CanvasProps["shape"]) {
   const time = secondsOf(at);
   return shape === "candles" ? { time, open, high, low, close } : { time, value: close };
 }
 
-const volumeOf = ([at, , , , , volume]: Candle) => ({ time: secondsOf(at), value: volume });
+/** The volume of all drawn outcomes; of candles, in their direction's colour. */
+function volumesOf(drawings: readonly Drawing[], shape: CanvasProps["shape"]) {
+  if (shape === "candles") {
+    const [up, down] = [faded(colorOf("buy"), 0.28), faded(colorOf("sell"), 0.28)];
+    return (drawings[0]?.candles ?? []).map(([at, open, , , close, volume]) => ({
+      time: secondsOf(at),
+      value: volume,
+      color: close >= open ? up : down,
+    }));
+  }
+  const sums = new Map<number, number>();
+  for (const { candles } of drawings)
+    for (const [at, , , , , volume] of candles) sums.set(at, (sums.get(at) ?? 0) + volume);
+  return [...sums].sort(([a], [b]) => a - b).map(([at, value]) => ({ time: secondsOf(at), value }));
+}
+
+const FULL_BPS = 10_000;
+/** Room below the lowest value, of the range, for the volume. */
+const FLOOR_SHARE = 0.25;
+const CEILING_SHARE = 0.08;
+/** The smallest range of an axis, BPS: what hardly moves is drawn flat. */
+const MIN_RANGE = 400;
+
+/** The axis reaches from below the lowest value to above the highest, within 0 to 100 %. */
+function axisOf(drawings: readonly Drawing[], original: { minValue: number; maxValue: number } | undefined) {
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  if (original !== undefined) [low, high] = [original.minValue, original.maxValue];
+  if (drawings.length === 0 || low > high) return { minValue: 0, maxValue: FULL_BPS };
+  const range = Math.max(MIN_RANGE, high - low);
+  return {
+    minValue: Math.max(0, low - FLOOR_SHARE * range),
+    maxValue: Math.min(FULL_BPS, high + CEILING_SHARE * range),
+  };
+}
 
 /** Creates the chart. @param frameNow returns null once the chart is no longer needed */
-async function makeChart(frameNow: () => HTMLElement | null, shape: Shape, isDaily: boolean): Promise<Drawn | null> {
+async function makeChart(
+  frameNow: () => HTMLElement | null,
+  drawings: readonly Drawing[],
+  shape: CanvasProps["shape"],
+  isDaily: boolean,
+): Promise<Drawn | null> {
   const library = await import("lightweight-charts");
   const frame = frameNow();
   if (frame === null) return null;
   const chart = library.createChart(frame, {
     autoSize: true,
     // The library's logo needs an inline style, which our Content-Security-Policy forbids: a link below names TradingView.
-    layout: { attributionLogo: false, fontFamily: getComputedStyle(document.body).fontFamily },
+    layout: { attributionLogo: false, fontFamily: getComputedStyle(document.body).fontFamily, fontSize: 11 },
     localization: { priceFormatter: chanceText, timeFormatter: (time: number) => timeOf(time * 1_000, isDaily) },
     timeScale: {
       timeVisible: !isDaily,
       secondsVisible: false,
+      borderVisible: false,
+      fixLeftEdge: true,
+      fixRightEdge: true,
       tickMarkFormatter: (time: number, kind: number) => tickText(time * 1_000, kind, isDaily),
     },
-    rightPriceScale: { scaleMargins: { top: 0.08, bottom: 0.24 } },
+    rightPriceScale: { scaleMargins: { top: 0.02, bottom: 0 }, borderVisible: false, tickMarkDensity: 5 },
+    crosshair: { horzLine: { visible: false, labelVisible: false }, vertLine: { labelVisible: false } },
     handleScroll: { mouseWheel: false, vertTouchDrag: false },
     handleScale: { mouseWheel: false },
   });
-  const priceFormat = { type: "custom", minMove: 1, formatter: chanceText } as const;
-  const prices = chart.addSeries(shape === "candles" ? library.CandlestickSeries : library.AreaSeries, { priceFormat });
+  const tickmarksFormatter = (prices: readonly number[]): string[] => prices.map((bps) => `${bps / 100}%`);
+  const priceFormat = { type: "custom", minMove: 1, formatter: chanceText, tickmarksFormatter } as const;
+  const priceLineVisible = shape === "candles";
+  const autoscaleInfoProvider = (
+    original: () => { priceRange: { minValue: number; maxValue: number } | null } | null,
+  ) => {
+    const found = original();
+    return found === null ? null : { priceRange: axisOf(drawings, found.priceRange ?? undefined) };
+  };
+  const options = { priceFormat, priceLineVisible, autoscaleInfoProvider };
+  const prices = drawings
+    .slice(0, shape === "candles" ? 1 : drawings.length)
+    .map((_, i) =>
+      chart.addSeries(
+        shape === "candles" ? library.CandlestickSeries : i === 0 ? library.AreaSeries : library.LineSeries,
+        options,
+      ),
+    );
   const volumes = chart.addSeries(library.HistogramSeries, {
     priceFormat: { type: "volume" },
     priceScaleId: "",
     lastValueVisible: false,
     priceLineVisible: false,
   });
-  volumes.priceScale().applyOptions({ scaleMargins: { top: 0.84, bottom: 0 } });
+  volumes.priceScale().applyOptions({ scaleMargins: { top: 0.86, bottom: 0 } });
   const drawn = { chart, prices, volumes } as Drawn;
-  paint(drawn, shape);
+  paint(drawn, drawings, shape);
   return drawn;
 }
 
+/** The library's line styles. */
+const SOLID = 0;
+const DASHED = 2;
+
 /** Applies the page's current colors. */
-function paint({ chart, prices, volumes }: Drawn, shape: Shape): void {
+function paint({ chart, prices, volumes }: Drawn, drawings: readonly Drawing[], shape: CanvasProps["shape"]): void {
   const color = colorOf;
   chart.applyOptions({
     layout: { background: { color: color("surface") }, textColor: color("text-3") },
     grid: { vertLines: { visible: false }, horzLines: { color: color("line") } },
-    rightPriceScale: { borderColor: color("line") },
-    timeScale: { borderColor: color("line") },
+    crosshair: { vertLine: { color: color("line-strong"), style: 3 } },
   });
-  const [up, down, accent] = [color("buy"), color("sell"), color("series-1")];
-  if (shape === "candles") {
-    const candles = { upColor: up, downColor: down, wickUpColor: up, wickDownColor: down, borderVisible: false };
-    prices.applyOptions(candles);
-  } else
-    prices.applyOptions({
-      lineColor: accent,
-      topColor: faded(accent, 0.16),
-      bottomColor: faded(accent, 0),
-      lineWidth: 2,
-    });
+  const [up, down] = [color("buy"), color("sell")];
+  prices.forEach((series, i) => {
+    const drawing = drawings[i];
+    if (drawing === undefined) return;
+    if (shape === "candles") {
+      const candles = { upColor: up, downColor: down, wickUpColor: up, wickDownColor: down, borderVisible: false };
+      series.applyOptions({ ...candles, priceLineColor: color("text-2") } as never);
+      return;
+    }
+    const line = color(drawing.color);
+    const style = { lineWidth: 2, lineStyle: drawing.isDashed ? DASHED : SOLID };
+    if (i === 0) {
+      const area = { lineColor: line, topColor: faded(line, 0.16), bottomColor: faded(line, 0) };
+      series.applyOptions({ ...style, ...area } as never);
+    } else series.applyOptions({ ...style, color: line } as never);
+  });
   volumes.applyOptions({ color: faded(color("text-3"), 0.22) });
 }
 

@@ -22,7 +22,8 @@ const termColumns: readonly Column<Order>[] = [
 ];
 
 interface OpenOrdersProps {
-  title: string;
+  /** Null: the list stands in a panel that names it. */
+  title: string | null;
   orders: readonly Order[];
   markets: ReadonlyMap<number, Market>;
   /** Set if all orders are in this market. */
@@ -32,10 +33,10 @@ interface OpenOrdersProps {
 export function OpenOrders({ title, orders, markets, marketId = null }: OpenOrdersProps) {
   const [amended, setAmended] = useState<number | null>(null);
   const [isConfirming, setConfirming] = useState(false);
-  const heading = useRef<HTMLHeadingElement>(null);
-  /** Moves the focus to the heading: the focused button disappears with its row. */
+  const list = useRef<HTMLElement>(null);
+  /** Moves the focus to the list: the focused button disappears with its row. */
   const canceled = (): void => {
-    requestAnimationFrame(() => heading.current?.focus());
+    requestAnimationFrame(() => list.current?.focus());
   };
   const order = orders.find(({ id }) => id === amended);
   const columns: Column<Order>[] = [
@@ -59,19 +60,23 @@ export function OpenOrders({ title, orders, markets, marketId = null }: OpenOrde
       ),
     },
   ];
+  const cancelAll = orders.length > 1 && (
+    <button type="button" class="small danger" onClick={() => setConfirming(true)}>
+      Cancel all
+    </button>
+  );
+  const name = title ?? "Open orders";
   return (
-    <section class="panel" aria-labelledby="orders-title">
-      <div class="panel-head">
-        <h2 id="orders-title" tabIndex={-1} ref={heading}>
-          {title}
-        </h2>
-        {orders.length > 1 && (
-          <button type="button" class="small danger" onClick={() => setConfirming(true)}>
-            Cancel all
-          </button>
-        )}
-      </div>
-      <Table caption={title} columns={columns} rows={orders} keyOf={({ id }) => id} empty="No open orders." />
+    <section class={title === null ? "bare" : "panel"} aria-label={name} tabIndex={-1} ref={list}>
+      {title === null ? (
+        cancelAll && <p class="row ends">{cancelAll}</p>
+      ) : (
+        <div class="panel-head">
+          <h2>{title}</h2>
+          {cancelAll}
+        </div>
+      )}
+      <Table caption={name} columns={columns} rows={orders} keyOf={({ id }) => id} empty="No open orders." />
       {order !== undefined && (
         <AmendDialog order={order} market={markets.get(order.market_id)} onClose={() => setAmended(null)} />
       )}

@@ -1,125 +1,314 @@
-/** An outcome's price chart, live, with a text summary and a table for screen readers. */
+/** The chance of a market's outcomes: now, and over time; with a text summary and a table for screen readers. */
 
-import { useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { exchangeTime } from "../clock.ts";
 import { chanceText, date, priceNumber, shares } from "../format.ts";
+import { chance, chances } from "../market-tickers.ts";
 import { required } from "../required.ts";
 import type { Market, Outcome } from "../types.ts";
+import { BigChance, Change } from "../ui/chance.tsx";
 import { SegmentedControl } from "../ui/fields.tsx";
+import { Icon } from "../ui/icon.tsx";
 import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
 import { Scrollable } from "../ui/table.tsx";
-import { type Candle, INTERVAL_MS, type Interval, useCandles } from "./candles.ts";
-import { ChartCanvas, type Shape, timeOf } from "./chart-canvas.tsx";
+import { type Candle, type ChartData, DAY_MS, dayChange, withOpposite } from "./candles.ts";
+import { ChartCanvas, type Drawing, timeOf } from "./chart-canvas.tsx";
+import { defaultRange, endOf, MAX_DRAWN, RANGE_NAMES, type Range, useChartData } from "./chart-data.ts";
+import { combineDepth, type Ladder } from "./depth.ts";
+import { DepthChart } from "./depth-chart.tsx";
+import { Dot, seriesOf } from "./series.tsx";
 
 const TABLE_ROWS = 24;
 
-/** The fewest candles that make a useful chart. */
-const MIN_CANDLES = 24;
+type View = "line" | "candles" | "depth";
 
-/** The longest interval that yields enough candles for the market's age. */
-function defaultInterval({ created_at, opens_at }: Market): Interval {
-  const age = exchangeTime() - (opens_at ?? created_at);
-  return (["1d", "1h", "5m"] as const).find((interval) => age > MIN_CANDLES * INTERVAL_MS[interval]) ?? "1m";
+const icon = (name: "line" | "candles" | "depth", text: string) => (
+  <>
+    <Icon name={name} />
+    <span class="hidden">{text}</span>
+  </>
+);
+
+interface ChartProps {
+  market: Market;
+  outcome: Outcome;
+  /** The outcome's book, and what the other books imply; null until it has arrived. */
+  ladder: Ladder | null;
+  implied: Ladder;
 }
 
-export function PriceChart({ market, outcome }: { market: Market; outcome: Outcome }) {
-  const [interval, setInterval] = useState<Interval>(() => defaultInterval(market));
-  const [shape, setShape] = useState<Shape>("line");
-  const candles = useCandles(market.id, outcome.id, interval);
-  const { data, error, reload } = candles;
+export function PriceChart({ market, outcome, ladder, implied }: ChartProps) {
+  const [range, setRange] = useState<Range>(() => defaultRange(market));
+  const [view, setView] = useState<View>("line");
+  const panel = useRef<HTMLElement>(null);
+  const drawn = useMemo(() => drawnOutcomes(market, outcome), [market.id, outcome.id]);
+  const { data, error, reload } = useChartData(market, drawn, range);
+  const whole = useMemo(() => (data === null ? null : withOpposite(market.outcomes, data)), [data, market.id]);
+  const change = useDayChanges(market, whole);
+  const drawings = useMemo(
+    () => (whole === null ? [] : drawingsOf(market, drawn, whole.candles)),
+    [whole, market.id, drawn],
+  );
+  const hasTrades = drawings.length > 0;
+  const isEnded = endOf(market) !== null;
+  // The library draws itself: not again for every tick of the market.
+  const canvas = useMemo(
+    () =>
+      whole !== null && hasTrades && view !== "depth" ? (
+        <ChartCanvas
+          key={`${outcome.id} ${range} ${view} ${drawings.map(({ id }) => id).join()}`}
+          drawings={drawings}
+          shape={view}
+          step={whole.step}
+        />
+      ) : null,
+    [drawings, view, range, outcome.id],
+  );
   return (
-    <section class="panel chart" aria-labelledby="chart-title">
-      <div class="panel-head">
-        <h2 id="chart-title">
-          Price: <span translate={false}>{outcome.name}</span>
-        </h2>
-        <SegmentedControl
-          label="Chart type"
-          value={shape}
-          options={[
-            ["line", "Line"],
-            ["candles", "Candles"],
-          ]}
-          onChange={setShape}
-        />
-        <SegmentedControl
-          label="Interval"
-          value={interval}
-          options={[
-            ["1m", "1 min"],
-            ["5m", "5 min"],
-            ["1h", "1 h"],
-            ["1d", "1 d"],
-          ]}
-          onChange={setInterval}
-        />
-      </div>
+    <section class="panel chart" aria-labelledby="chart-title" ref={panel}>
+      <h2 class="hidden" id="chart-title">
+        Chance
+      </h2>
+      <ChartHead market={market} outcome={outcome} drawn={drawn} changeOf={change} />
       <ErrorNotice error={error} retry={reload} />
-      {data === null && error === null && <Loading />}
-      {data !== null && data.length === 0 && <Empty>No trades yet.</Empty>}
-      {data !== null && data.length > 0 && (
-        <>
-          <ChartCanvas
-            key={`${outcome.id} ${interval} ${shape}`}
-            candles={data}
-            shape={shape}
-            isDaily={interval === "1d"}
-          />
-          <PriceTable candles={data} isDaily={interval === "1d"} />
-        </>
+      {data === null && error === null && view !== "depth" && <div class="canvas loading" role="status" />}
+      {whole !== null && !hasTrades && view !== "depth" && (
+        <div class="canvas blank">
+          <Empty>No trades yet.</Empty>
+        </div>
       )}
+      {canvas}
+      {view === "depth" && <Depth ladder={ladder} implied={implied} />}
+      <div class="chart-tools">
+        <SegmentedControl
+          label="Range"
+          value={range}
+          options={RANGE_NAMES.map((each) => [each, each] as const)}
+          onChange={setRange}
+        />
+        <span class="row">
+          <SegmentedControl
+            label="Chart"
+            value={view}
+            options={[
+              ["line", icon("line", "Line")],
+              ["candles", icon("candles", "Candles")],
+              ...(isEnded ? [] : [["depth", icon("depth", "Depth")] as const]),
+            ]}
+            onChange={setView}
+          />
+          {document.fullscreenEnabled && (
+            <button
+              type="button"
+              class="quiet"
+              aria-label="Full screen"
+              onClick={() => toggleFullScreen(panel.current)}
+            >
+              <Icon name="full" />
+            </button>
+          )}
+        </span>
+      </div>
+      {whole !== null && hasTrades && view !== "depth" && <AsTable drawings={drawings} step={whole.step} view={view} />}
     </section>
   );
 }
 
-function PriceTable({ candles, isDaily }: { candles: readonly Candle[]; isDaily: boolean }) {
+function toggleFullScreen(element: HTMLElement | null): void {
+  const done = document.fullscreenElement === null ? element?.requestFullscreen() : document.exitFullscreen();
+  done?.catch(() => {});
+}
+
+/** The chosen outcome, then the likeliest others, as many as there are colours. */
+function drawnOutcomes({ outcomes }: Market, chosen: Outcome): readonly Outcome[] {
+  const others = outcomes.filter(({ id }) => id !== chosen.id);
+  others.sort((a, b) => (chance(b) ?? 0) - (chance(a) ?? 0));
+  return [chosen, ...others].slice(0, MAX_DRAWN);
+}
+
+function drawingsOf(
+  market: Market,
+  drawn: readonly Outcome[],
+  candles: ReadonlyMap<number, readonly Candle[]>,
+): Drawing[] {
+  return drawn
+    .map(({ id, name, index }) => ({ id, name, ...seriesOf(market, { index }), candles: candles.get(id) ?? [] }))
+    .filter((each) => each.candles.length > 0);
+}
+
+/** How far each outcome has moved in 24 hours; remembered when a shorter range is chosen. */
+function useDayChanges(market: Market, data: ChartData | null): (id: number) => number | null {
+  const known = useRef(new Map<number, number>());
+  if (data !== null) {
+    const until = endOf(market) ?? exchangeTime();
+    for (const [id, candles] of data.candles) {
+      const change = dayChange(candles, until);
+      if (change !== null) known.current.set(id, change);
+    }
+  }
+  return (id) => known.current.get(id) ?? null;
+}
+
+function ChartHead({
+  market,
+  outcome,
+  drawn,
+  changeOf,
+}: {
+  market: Market;
+  outcome: Outcome;
+  drawn: readonly Outcome[];
+  changeOf: (id: number) => number | null;
+}) {
+  const { outcomes, resolution } = market;
+  const isBinary = outcomes.length === 2;
+  const now = chances(market);
+  const leader = outcomes.reduce((best, each) => ((now[each.index] ?? 0) > (now[best.index] ?? 0) ? each : best));
+  const shown = isBinary ? outcome : leader;
+  const winner = outcomes.find(({ id }) => id === resolution?.outcome_id);
+  const change = changeOf(shown.id);
+  const byIndex = [...drawn].sort((a, b) => a.index - b.index);
+  return (
+    <div class="chart-head" translate={false}>
+      {resolution === null ? (
+        <>
+          <BigChance bps={now[shown.index] ?? null} />
+          <div class="chart-name">
+            <b>{isBinary ? `chance of ${shown.name}` : `${shown.name} leads`}</b>
+            {change !== null && (
+              <small>
+                <Change bps={change} /> in 24 h
+              </small>
+            )}
+          </div>
+        </>
+      ) : (
+        <div class="chart-name">
+          <b class="ended">{winner === undefined ? "Voided" : winner.name}</b>
+          <small>{winner === undefined ? "all outcomes pay the same" : "won"}</small>
+        </div>
+      )}
+      <ul class="legend" aria-label="Lines of the chart">
+        {byIndex.map((each) => (
+          <li key={each.id}>
+            <Dot market={market} outcome={each} />
+            {each.name}
+            {isBinary && resolution === null && <b>{chanceText(now[each.index] ?? null)}</b>}
+          </li>
+        ))}
+        {outcomes.length > drawn.length && <li>and {outcomes.length - drawn.length} more</li>}
+      </ul>
+    </div>
+  );
+}
+
+function Depth({ ladder, implied }: Pick<ChartProps, "ladder" | "implied">) {
+  if (ladder === null) return <Loading what="Loading order book" />;
+  return (
+    <DepthChart
+      bids={combineDepth(ladder.bids, implied.bids, "bids")}
+      asks={combineDepth(ladder.asks, implied.asks, "asks")}
+    />
+  );
+}
+
+/** A text summary, and the latest values as a table. */
+function AsTable({ drawings, step, view }: { drawings: readonly Drawing[]; step: number; view: "line" | "candles" }) {
+  const { candles } = required(drawings[0], "a drawing");
   const [first, last] = [required(candles[0], "a candle"), required(candles.at(-1), "a candle")];
   const high = Math.max(...candles.map((candle) => candle[2]));
   const low = Math.min(...candles.map((candle) => candle[3]));
-  const rows = candles.filter((candle) => candle[5] > 0).slice(-TABLE_ROWS);
+  const isDaily = step === DAY_MS;
   return (
-    <>
+    <div class="chart-foot">
+      <p class="hidden" translate={false}>
+        {drawings[0]?.name} since {date(first[0])}: from {chanceText(first[1])} to {chanceText(last[4])}, low{" "}
+        {chanceText(low)}, high {chanceText(high)}.{isDaily && " Days in UTC."}
+      </p>
       <p class="hint">
-        Since {date(first[0])}: from {chanceText(first[1])} to {chanceText(last[4])}, low {chanceText(low)}, high{" "}
-        {chanceText(high)}.{isDaily && " Days in UTC."} Chart by{" "}
+        Chart by{" "}
         <a href="https://www.tradingview.com/" target="_blank" rel="noreferrer">
           TradingView
         </a>
-        .
       </p>
       <details class="as-table">
         <summary>Show as table</summary>
         <Scrollable label="Price table">
-          <table>
-            <caption class="hidden">The last {rows.length} intervals with trades, newest first</caption>
-            <thead>
-              <tr>
-                <th scope="col">Time</th>
-                {["Open, ¢", "High, ¢", "Low, ¢", "Close, ¢", "Shares"].map((title) => (
-                  <th key={title} scope="col" class="right">
-                    {title}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {[...rows].reverse().map(([at, open, high, low, close, volume]) => (
-                <tr key={at}>
-                  <td>{timeOf(at, isDaily)}</td>
-                  {[open, high, low, close].map((price, i) => (
-                    <td key={i} class="right number" translate={false}>
-                      {priceNumber(price)}
-                    </td>
-                  ))}
-                  <td class="right number" translate={false}>
-                    {shares(volume)}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          {view === "line" ? (
+            <LineTable drawings={drawings} isDaily={isDaily} />
+          ) : (
+            <CandleTable candles={candles} isDaily={isDaily} />
+          )}
         </Scrollable>
       </details>
-    </>
+    </div>
+  );
+}
+
+const heads = (titles: readonly string[]) => (
+  <thead>
+    <tr>
+      <th scope="col">Time</th>
+      {titles.map((title) => (
+        <th key={title} scope="col" class="right" translate={false}>
+          {title}
+        </th>
+      ))}
+    </tr>
+  </thead>
+);
+
+/** The price of each outcome, newest first, where one of them traded. */
+function LineTable({ drawings, isDaily }: { drawings: readonly Drawing[]; isDaily: boolean }) {
+  const prices = drawings.map(({ candles }) => new Map(candles.map((each) => [each[0], each] as const)));
+  const times = [
+    ...new Set(drawings.flatMap(({ candles }) => candles.filter((each) => each[5] > 0).map(([at]) => at))),
+  ];
+  const rows = times.sort((a, b) => b - a).slice(0, TABLE_ROWS);
+  return (
+    <table>
+      <caption class="hidden">The last {rows.length} intervals with trades, newest first</caption>
+      {heads(drawings.map(({ name }) => `${name}, ¢`))}
+      <tbody>
+        {rows.map((at) => (
+          <tr key={at}>
+            <td>{timeOf(at, isDaily)}</td>
+            {prices.map((of, i) => (
+              <td key={i} class="right number" translate={false}>
+                {priceNumber(of.get(at)?.[4] ?? null)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function CandleTable({ candles, isDaily }: { candles: readonly Candle[]; isDaily: boolean }) {
+  const rows = candles
+    .filter((candle) => candle[5] > 0)
+    .slice(-TABLE_ROWS)
+    .reverse();
+  return (
+    <table>
+      <caption class="hidden">The last {rows.length} intervals with trades, newest first</caption>
+      {heads(["Open, ¢", "High, ¢", "Low, ¢", "Close, ¢", "Shares"])}
+      <tbody>
+        {rows.map(([at, open, high, low, close, volume]) => (
+          <tr key={at}>
+            <td>{timeOf(at, isDaily)}</td>
+            {[open, high, low, close].map((price, i) => (
+              <td key={i} class="right number" translate={false}>
+                {priceNumber(price)}
+              </td>
+            ))}
+            <td class="right number" translate={false}>
+              {shares(volume)}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }

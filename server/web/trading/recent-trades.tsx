@@ -1,11 +1,11 @@
-/** The latest trades in a market, live. */
+/** The latest trades in a market, live. Holds still under the pointer. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { exchangeTime } from "../clock.ts";
 import { clock, date, priceNumber, shares } from "../format.ts";
 import { request } from "../session.ts";
 import { subscribe } from "../stream.ts";
-import type { Market, Page, Trade } from "../types.ts";
+import type { Market, Outcome, Page, Trade } from "../types.ts";
 import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
 import { Scrollable } from "../ui/table.tsx";
 import { useThrottled } from "../ui/throttle.ts";
@@ -14,15 +14,19 @@ import { useFetch } from "../ui/use-data.ts";
 const SHOWN = 30;
 const DAY_MS = 86_400_000;
 
-export function RecentTrades({ market }: { market: Market }) {
+export function RecentTrades({ market, outcome }: { market: Market; outcome: Outcome }) {
   const { id, outcomes } = market;
+  const [isAll, setAll] = useState(true);
+  const only = isAll ? null : outcome.id;
   const { data, error, reload } = useFetch(
-    (signal) => request<Page<Trade>>("GET", `/markets/${id}/trades`, { query: { limit: SHOWN }, signal }),
-    String(id),
+    (signal) =>
+      request<Page<Trade>>("GET", `/markets/${id}/trades`, { query: { limit: SHOWN, outcome_id: only }, signal }),
+    `${id} ${only}`,
   );
   const received = useRef<readonly Trade[]>([]);
   const [live, setLive] = useState<readonly Trade[]>([]);
-  const show = useThrottled(() => setLive(received.current));
+  const isHeld = useRef(false);
+  const show = useThrottled(() => !isHeld.current && setLive(received.current));
   useEffect(() => {
     const addTrade = ({ data: trade }: { data: Trade }): void => {
       received.current = [trade, ...received.current].slice(0, SHOWN);
@@ -30,49 +34,59 @@ export function RecentTrades({ market }: { market: Market }) {
     };
     return subscribe("trades", id, null, addTrade, reload);
   }, [id]);
+  const hold = (isOver: boolean): void => {
+    isHeld.current = isOver;
+    if (!isOver) show();
+  };
   const byId = new Map([...(data?.items ?? []), ...live].map((trade) => [trade.id, trade]));
-  const trades = [...byId.values()].sort((a, b) => b.id - a.id).slice(0, SHOWN);
+  const trades = [...byId.values()]
+    .filter(({ outcome_id }) => only === null || outcome_id === only)
+    .sort((a, b) => b.id - a.id)
+    .slice(0, SHOWN);
   return (
     <section class="panel trades" aria-labelledby="trades-title">
-      <h2 id="trades-title">Recent trades</h2>
+      <div class="panel-head">
+        <h2 id="trades-title">Trades</h2>
+        <button type="button" class="toggle" aria-pressed={isAll} onClick={() => setAll(!isAll)}>
+          All outcomes
+        </button>
+      </div>
       <ErrorNotice error={error} retry={reload} />
       {data === null && error === null && <Loading />}
       {data !== null && trades.length === 0 && <Empty>No trades yet.</Empty>}
       {trades.length > 0 && (
-        <Scrollable label="Trades">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Outcome</th>
-                <th scope="col" class="right">
-                  Price, ¢
-                </th>
-                <th scope="col" class="right">
-                  Shares
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {trades.map((trade) => (
-                <tr key={trade.id}>
-                  <td translate={false}>
-                    <span class={trade.side === 1 ? "up" : "down"}>{trade.side === 1 ? "Buy" : "Sell"}</span>{" "}
-                    {outcomes.find((outcome) => outcome.id === trade.outcome_id)?.name}
-                    <small class="below faint number" translate={false}>
-                      {timeOf(trade.created_at)}
-                    </small>
-                  </td>
-                  <td class="right number" translate={false}>
-                    {priceNumber(trade.price)}
-                  </td>
-                  <td class="right number" translate={false}>
-                    {shares(trade.quantity)}
-                  </td>
+        // biome-ignore lint/a11y/noStaticElementInteractions: only holds still
+        <div class="trades-list" onMouseEnter={() => hold(true)} onMouseLeave={() => hold(false)}>
+          <Scrollable label="Trades">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Price, ¢</th>
+                  {isAll && <th scope="col">Outcome</th>}
+                  <th scope="col" class="right">
+                    Shares
+                  </th>
+                  <th scope="col" class="right">
+                    Time
+                  </th>
                 </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scrollable>
+              </thead>
+              <tbody>
+                {trades.map((trade) => (
+                  <tr key={trade.id} translate={false}>
+                    <td class={trade.side === 1 ? "up number" : "down number"}>
+                      <span class="hidden">{trade.side === 1 ? "Buy" : "Sell"} at </span>
+                      {priceNumber(trade.price)}
+                    </td>
+                    {isAll && <td>{outcomes.find(({ id: of }) => of === trade.outcome_id)?.name}</td>}
+                    <td class="right number">{shares(trade.quantity)}</td>
+                    <td class="right number faint">{timeOf(trade.created_at)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </Scrollable>
+        </div>
       )}
     </section>
   );

@@ -249,7 +249,7 @@ export function SegmentedControl<T extends string>({
 }: {
   label: string;
   value: T;
-  options: readonly (readonly [value: T, text: string])[];
+  options: readonly (readonly [value: T, text: Children])[];
   onChange: (value: T) => void;
 }) {
   const name = useId();

@@ -63,6 +63,13 @@ export const priceOf = (ticket: Locator): Locator => ticket.locator(".with-bests
 /** Of money or shares, whichever the ticket counts. */
 export const amountOf = (ticket: Locator): Locator => ticket.locator(".amount .input input");
 
+/** Opens a tab of the user's own trading in a market. */
+export async function ownTab(page: Page, name: "Position" | "Orders" | "Fills" | "Split or merge"): Promise<Locator> {
+  const own = page.getByRole("region", { name: "Your trading in this market" });
+  await own.getByRole("tab", { name }).click();
+  return own.getByRole("tabpanel");
+}
+
 /** Reads the two lines of the ticket's summary, such as "3 shares at 50.0¢" and "Cost 1.50". */
 export async function orderSummaryOf(page: Page): Promise<string[]> {
   const texts = await ticketOf(page).locator("dl.order-summary :is(dt, dd)").allTextContents();

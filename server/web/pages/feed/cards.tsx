@@ -1,8 +1,9 @@
 /** The cards of markets and events. A card opens its page; its price buttons open the ticket. */
 import { capitalized, cents, chanceText, compact, date } from "../../format.ts";
-import { chance, useInView, useLiveMarket } from "../../market-tickers.ts";
+import { chance, chances, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
 import type { FeedItem, Market, Outcome } from "../../types.ts";
+import { BigChance } from "../../ui/chance.tsx";
 import { Tile } from "../../ui/tile.tsx";
 
 const SHOWN_MARKETS = 3;
@@ -35,7 +36,7 @@ function Binary({ market }: { market: Market }) {
   return (
     <>
       <p class="row">
-        <BigChance bps={chance(yes)} />
+        <BigChance bps={chances(market)[0] ?? null} size="big-chance" />
         {yes.name !== "Yes" && (
           <span class="faint" translate={false}>
             {yes.name}
@@ -47,18 +48,6 @@ function Binary({ market }: { market: Market }) {
         <PriceButton market={market} outcome={no} isNamed />
       </div>
     </>
-  );
-}
-
-/** "51%", large, its unit smaller. */
-function BigChance({ bps }: { bps: number | null }) {
-  const text = chanceText(bps);
-  const digits = text.replace("%", "");
-  return (
-    <b class="big-chance" translate={false}>
-      {digits}
-      {digits !== text && <small>%</small>}
-    </b>
   );
 }
 

@@ -1,46 +1,48 @@
-/** The outcomes of a market with their chances and best prices. */
-import { cents, chanceText, compact, priceNumber, shares } from "../../format.ts";
-import { chance } from "../../market-tickers.ts";
+/** The outcomes of a market with more than two: their chances, and buttons that open the ticket. */
+import { cents, chanceText, compact, shares } from "../../format.ts";
+import { chances } from "../../market-tickers.ts";
+import { href } from "../../router.ts";
+import { Dot, seriesOf } from "../../trading/series.tsx";
 import type { Market, Outcome } from "../../types.ts";
 
-export function Outcomes({
-  market,
-  chosen,
-  onChoose,
-}: {
+interface OutcomesProps {
   market: Market;
   chosen: number;
   onChoose: (id: number) => void;
-}) {
-  const { outcomes, resolution } = market;
+  onTrade: (id: number, side: "buy" | "sell") => void;
+}
+
+export function Outcomes({ market, chosen, onChoose, onTrade }: OutcomesProps) {
+  const { outcomes, resolution, status } = market;
+  const now = chances(market);
+  const payouts = resolution?.payouts;
+  const most = Math.max(1, ...(payouts ?? now).map((each) => each ?? 0));
+  const isOpen = status === "open";
   return (
     <section class="panel" aria-labelledby="outcomes-title">
-      <h2 id="outcomes-title">Outcomes</h2>
+      <h2 id="outcomes-title" class="hidden">
+        Outcomes
+      </h2>
       <table class="outcomes">
         <caption class="hidden">Outcomes with chances and best prices; select one to see its book</caption>
         <thead>
           <tr>
             <th scope="col">Outcome</th>
             <th scope="col" class="right">
-              {resolution === null ? "Chance" : "Payout"}
+              {payouts === undefined ? "Chance" : "Paid"}
             </th>
-            {resolution === null && (
-              <>
-                <th scope="col" class="right">
-                  Bid, ¢
-                </th>
-                <th scope="col" class="right">
-                  Ask, ¢
-                </th>
-              </>
-            )}
             <th scope="col" class="right volume">
               Volume
             </th>
+            {isOpen && (
+              <th scope="col" class="right">
+                Price of a share
+              </th>
+            )}
           </tr>
         </thead>
         <tbody>
-          {outcomes.map((outcome) => (
+          {outcomes.map((outcome, i) => (
             <tr key={outcome.id} class={outcome.id === chosen ? "chosen" : ""}>
               <th scope="row">
                 <button
@@ -50,39 +52,90 @@ export function Outcomes({
                   aria-pressed={outcome.id === chosen}
                   onClick={() => onChoose(outcome.id)}
                 >
+                  <Dot market={market} outcome={outcome} />
                   {outcome.name}
                 </button>
               </th>
               <td class="right number" translate={false}>
-                <ChanceOf outcome={outcome} payout={resolution?.payouts[outcome.index] ?? null} />
+                <span class="row-chance">
+                  <Track {...seriesOf(market, outcome)} share={(payouts?.[i] ?? now[i] ?? 0) / most} />
+                  <b>{payouts === undefined ? chanceText(now[i] ?? null) : cents(payouts[i] ?? 0)}</b>
+                </span>
               </td>
-              {resolution === null && (
-                <>
-                  <td class="right number up" translate={false}>
-                    {priceNumber(outcome.implied_bid)}
-                  </td>
-                  <td class="right number down" translate={false}>
-                    {priceNumber(outcome.implied_ask)}
-                  </td>
-                </>
-              )}
               <td class="right number volume" translate={false} title={`${shares(outcome.volume)} shares`}>
                 {compact(outcome.volume)}
               </td>
+              {isOpen && (
+                <td class="right">
+                  <span class="row-prices">
+                    <PriceButton outcome={outcome} side="buy" onTrade={onTrade} />
+                    <PriceButton outcome={outcome} side="sell" onTrade={onTrade} />
+                  </span>
+                </td>
+              )}
             </tr>
           ))}
         </tbody>
       </table>
+      {isOpen && <SetPrice market={market} />}
     </section>
   );
 }
 
-function ChanceOf({ outcome, payout }: { outcome: Outcome; payout: number | null }) {
-  const bps = payout ?? chance(outcome);
+/** A bar from the same start in each row. @param share 0 to 1 */
+const Track = ({ color, share }: { color: string; share: number }) => (
+  <span class="track" style={{ "--color": `var(--${color})` }} aria-hidden="true">
+    <i style={{ width: `${100 * share}%` }} />
+  </span>
+);
+
+function PriceButton({
+  outcome,
+  side,
+  onTrade,
+}: {
+  outcome: Outcome;
+  side: "buy" | "sell";
+  onTrade: OutcomesProps["onTrade"];
+}) {
+  const price = side === "buy" ? outcome.implied_ask : outcome.implied_bid;
+  const verb = side === "buy" ? "Buy" : "Sell";
   return (
-    <span class="chance">
-      <meter min={0} max={10_000} value={bps ?? 0} aria-hidden="true" />
-      <b>{payout === null ? chanceText(bps) : cents(payout)}</b>
-    </span>
+    <button
+      type="button"
+      class={side === "buy" ? "price-button yes" : "price-button"}
+      translate={false}
+      onClick={() => onTrade(outcome.id, side)}
+    >
+      <span>
+        {verb}
+        <span class="hidden"> {outcome.name} at</span>
+      </span>
+      <b>{cents(price)}</b>
+    </button>
+  );
+}
+
+/** What a complete set costs and brings. */
+function SetPrice({ market: { outcomes } }: { market: Market }) {
+  const sum = (of: (each: Outcome) => number | null): number | null =>
+    outcomes.reduce<number | null>((total, each) => {
+      const price = of(each);
+      return total === null || price === null ? null : total + price;
+    }, 0);
+  const [offers, bids] = [sum(({ best_ask }) => best_ask), sum(({ best_bid }) => best_bid)];
+  return (
+    <p class="set-price">
+      <span>
+        A complete set pays 1 USDC.
+        {offers !== null && bids !== null && (
+          <span translate={false}>
+            {" "}
+            Best offers add up to {cents(offers)}, best bids to {cents(bids)}.
+          </span>
+        )}
+      </span>
+      <a href={href("/portfolio?show=sets")}>Split or merge</a>
+    </p>
   );
 }

@@ -12,44 +12,81 @@ import type { Limits, Market, Position } from "../../types.ts";
 import { COUNT, NumberField, SegmentedControl, Select } from "../../ui/fields.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { useAction, useFetch, usePages } from "../../ui/use-data.ts";
+import { type Children, useAction, useFetch, usePages } from "../../ui/use-data.ts";
 
 type Kind = "split" | "merge";
 
-export function CompleteSets() {
+/** @param only of this market alone, in a panel that names it */
+export function CompleteSets({ only = null }: { only?: Market | null }) {
   const { data: limits } = useFetch<Limits>((signal) => request("GET", "/me/limits", { signal }), "limits");
   const feeBps = limits?.fees.merge_fee ?? null;
   return (
-    <section class="panel sets" aria-labelledby="sets-title">
-      <h2 id="sets-title">Split and merge complete sets</h2>
+    <section class={only === null ? "panel sets" : "bare sets"} aria-label="Split and merge complete sets">
+      {only === null && <h2>Split and merge complete sets</h2>}
       <p>
         A complete set is one share of every outcome of a market. Exactly one of them pays out, so a set is always worth
         1 USDC: a split turns 1 USDC into a set, a merge turns a set back into 1 USDC. Splitting is free
         {feeBps === null ? "" : feeBps === 0 ? ", and so is merging" : `; merging costs ${percent(feeBps)}`}. Split to
         sell shares you don't have yet; merge to free funds before the market resolves.
       </p>
-      <SetsForm feeBps={feeBps} />
+      {only === null ? <AnyMarketForm feeBps={feeBps} /> : <OneMarketForm market={only} feeBps={feeBps} />}
     </section>
   );
 }
 
-function SetsForm({ feeBps }: { feeBps: number | null }) {
+const heldPositions = (): ReadonlyMap<number, Position> => positions.value ?? new Map<number, Position>();
+
+function OneMarketForm({ market, feeBps }: { market: Market; feeBps: number | null }) {
+  const [kind, setKind] = useState<Kind>("split");
+  return <SetsForm {...{ kind, setKind, market, feeBps }} />;
+}
+
+function AnyMarketForm({ feeBps }: { feeBps: number | null }) {
   const openMarkets = usePages<Market>("/markets", { limit: 200 });
-  const held = positions.value ?? new Map<number, Position>();
+  const held = heldPositions();
   const heldMarkets = useMarkets(
     [...held.values()].filter(({ quantity }) => quantity > 0).map(({ market_id }) => market_id),
   );
   const [kind, setKind] = useState<Kind>("split");
   const [chosen, setChosen] = useState("");
-  const [text, setText] = useState("");
-  const [hasTried, setTried] = useState(false);
   const choices =
     kind === "split"
       ? (openMarkets.items ?? [])
       : [...heldMarkets.values()].filter((market) => mergeableSets(market, held) > 0 && market.status === "open");
-  const market = choices.find(({ id }) => String(id) === chosen);
+  return (
+    <SetsForm
+      {...{ kind, setKind, feeBps }}
+      market={choices.find(({ id }) => String(id) === chosen)}
+      choice={(problem) => (
+        <>
+          <ErrorNotice error={openMarkets.error} retry={openMarkets.reload} />
+          <MarketSelect {...{ markets: choices, kind, value: chosen, onChange: setChosen, problem }} />
+          {kind === "split" && openMarkets.more !== null && (
+            <button type="button" class="small" onClick={openMarkets.more}>
+              More markets
+            </button>
+          )}
+        </>
+      )}
+    />
+  );
+}
+
+interface SetsFormProps {
+  kind: Kind;
+  setKind: (kind: Kind) => void;
+  /** Undefined: none is chosen. */
+  market: Market | undefined;
+  feeBps: number | null;
+  /** Fields to choose the market, with what is wrong about the choice. */
+  choice?: (problem: string | null) => Children;
+}
+
+function SetsForm({ kind, setKind, market, feeBps, choice }: SetsFormProps) {
+  const [text, setText] = useState("");
+  const [hasTried, setTried] = useState(false);
   const quantity = parseQuantity(text);
-  const max = maxSets(kind, market, held);
+  const max = maxSets(kind, market, heldPositions());
   const problem = text === "" ? (hasTried ? "Enter a number of sets." : null) : quantityProblem(kind, quantity, max);
   const isReady = market !== undefined && quantity !== null && problem === null;
   const idempotencyKey = useIdempotencyKey();
@@ -76,16 +113,7 @@ function SetsForm({ feeBps }: { feeBps: number | null }) {
         ]}
         onChange={setKind}
       />
-      <ErrorNotice error={openMarkets.error} retry={openMarkets.reload} />
-      <MarketSelect
-        {...{ markets: choices, kind, value: chosen, onChange: setChosen }}
-        problem={hasTried && market === undefined ? "Select a market." : null}
-      />
-      {kind === "split" && openMarkets.more !== null && (
-        <button type="button" class="small" onClick={openMarkets.more}>
-          More markets
-        </button>
-      )}
+      {choice?.(hasTried && market === undefined ? "Select a market." : null)}
       <QuantityField value={text} onInput={setText} problem={problem} max={max} />
       {isReady && <p aria-live="polite">{resultText(kind, market, quantity, feeBps ?? 0)}</p>}
       <ErrorNotice error={error} />

@@ -11,13 +11,18 @@ function fillsOf({ id, market_id, outcome_id, side, builder_code, trades }: Orde
   return trades.map((fill) => ({ ...fill, order_id: id, market_id, outcome_id, side, builder_code }));
 }
 
-export function Fills() {
-  const { items, error, more, reload, newer } = useLivePages("/me/fills", {}, fillsOf);
+/** @param marketId only the fills of this market, in a panel that names them */
+export function Fills({ marketId = null }: { marketId?: number | null }) {
+  const { items, error, more, reload, newer } = useLivePages("/me/fills", { market_id: marketId }, (order) =>
+    marketId === null || order.market_id === marketId ? fillsOf(order) : [],
+  );
   const markets = useMarkets((items ?? []).map(({ market_id }) => market_id));
   const columns: Column<OwnFill>[] = [
     {
       title: "Fill",
-      show: (fill) => <OrderName order={fill} market={markets.get(fill.market_id)} isSingleMarket={false} />,
+      show: (fill) => (
+        <OrderName order={fill} market={markets.get(fill.market_id)} isSingleMarket={marketId !== null} />
+      ),
     },
     { title: "Price, ¢", isNumber: true, show: ({ price }) => priceNumber(price) },
     { title: "Shares", isNumber: true, show: ({ quantity }) => shares(quantity) },
@@ -36,8 +41,8 @@ export function Fills() {
     { title: "Time", isNumber: true, show: ({ created_at }) => dateTime(created_at) },
   ];
   return (
-    <section class="panel" aria-labelledby="fills-title">
-      <h2 id="fills-title">Fills</h2>
+    <section class={marketId === null ? "panel" : "bare"} aria-label="Fills">
+      {marketId === null && <h2>Fills</h2>}
       {newer}
       <ErrorNotice error={error} retry={reload} />
       {items === null && error === null && <Loading />}
