@@ -19,7 +19,7 @@ const DOCUMENTS = [
 ];
 /** A command ends before its remark, in a table before the next cell, and in prose at the backquote. */
 const COMMAND = /\bnpm (?:ci|start|test|run (?:-s )?[\w:]+)(?: -- [^`#|\n]*)?/g;
-const DEADLINE_MS = 60_000;
+const DEADLINE_MS = 150_000;
 const LEAST_MS = 1_000;
 const STACK = /^ {4}at .*:\d+:\d+\)?$/m;
 
@@ -125,7 +125,7 @@ test("each is run by a test", () => {
 });
 
 describe("served until Ctrl-C, twice", () => {
-  test.each(Object.entries(SERVES))("%s", { timeout: 150_000 }, async (command, until) => {
+  test.each(Object.entries(SERVES))("%s", { timeout: 320_000 }, async (command, until) => {
     for (let n = 0; n < 2; n++) {
       const { code, output } = await serve(fillIn(command), until);
       expect(output).not.toMatch(STACK);
@@ -135,7 +135,7 @@ describe("served until Ctrl-C, twice", () => {
   });
 });
 
-test.skipIf(NO_BROWSER)(PICTURE, { timeout: 150_000 }, async () => {
+test.skipIf(NO_BROWSER)(PICTURE, { timeout: 200_000 }, async () => {
   const picture = join(folder, "docs/figures/page.png");
   rmSync(picture, { force: true });
   const { code, output } = await run(PICTURE);
