@@ -6,6 +6,9 @@ import { base } from "./router.ts";
 
 export const API = `${base}api/v1`;
 
+/** The message of a read without a response, which can be repeated at any time. */
+export const NO_ANSWER_TO_READ = "no response to a read";
+
 /** An error response of the API, or no response at all (status 0). */
 export class ApiError extends Error {
   readonly status: number;
@@ -72,7 +75,7 @@ export async function send(method: string, path: string, options: CallOptions = 
     return response;
   } catch (error) {
     if ((error as Error).name === "AbortError") throw error;
-    throw new ApiError(0, 0, "no response", null, null);
+    throw new ApiError(0, 0, method === "GET" ? NO_ANSWER_TO_READ : "no response", null, null);
   }
 }
 

@@ -1,7 +1,9 @@
 /** The layout of every page: header, connection status, footer, tabs. Loads pages on demand. */
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { ApiError, NO_ANSWER_TO_READ } from "./api.ts";
 import { timeZone } from "./browser.ts";
+import { clock } from "./format.ts";
 import { Feed } from "./pages/feed.tsx";
 import { withReturnPath } from "./pages/return-path.ts";
 import type { PagePath } from "./paths.ts";
@@ -11,10 +13,11 @@ import { BottomTabs } from "./shell/bottom-tabs.tsx";
 import { Header } from "./shell/header.tsx";
 import { Keys } from "./shell/keys.tsx";
 import { LazyDialog } from "./shell/lazy-dialog.tsx";
-import { streamState } from "./stream.ts";
+import { outage, retryNow, streamState } from "./stream.ts";
 import { Icon } from "./ui/icon.tsx";
 import { Empty, ErrorNotice, Loading } from "./ui/notices.tsx";
 import { dialogs, Toasts } from "./ui/toast.tsx";
+import { useOnLive } from "./ui/use-data.ts";
 
 /** A page receives the path's parameter, "" if the path has none. */
 type PageComponent = ComponentType<{ param: string }>;
@@ -107,6 +110,9 @@ function SignInPrompt() {
   );
 }
 
+/** What an error of the network says of a page's code. */
+const NOT_LOADED = new ApiError(0, 0, NO_ANSWER_TO_READ, null, null);
+
 function Lazy({ load, param }: { load: Loader; param: string }) {
   const [Component, setComponent] = useState<PageComponent | null>(null);
   const [error, setError] = useState<unknown>(null);
@@ -117,7 +123,9 @@ function Lazy({ load, param }: { load: Loader; param: string }) {
       setError,
     );
   }, [load]);
-  if (error !== null) return <ErrorNotice error={error} retry={() => window.location.reload()} />;
+  // Once the exchange is there again, so is the page's code. A browser may remember that a module failed: load all anew.
+  useOnLive(() => error !== null && window.location.reload());
+  if (error !== null) return <ErrorNotice error={NOT_LOADED} retry={() => window.location.reload()} />;
   return Component === null ? <Loading /> : <Component param={param} />;
 }
 
@@ -134,13 +142,37 @@ function PageNotFound() {
 
 /** Warns that prices may be stale, so that nobody trades on them unknowingly. */
 function StaleBanner() {
+  const now = useSeconds(streamState.value === "stale");
   if (streamState.value !== "stale") return null;
+  const { since, nextTry } = outage.value ?? { since: null, nextTry: 0 };
+  const seconds = Math.ceil((nextTry - now) / 1_000);
   return (
-    <div class="stale-bar" role="alert">
-      <Icon name="alert" />
-      Connection lost. Prices, books and orders may be out of date. Reconnecting…
+    <div class="stale-bar">
+      <Icon name="off" />
+      <span role="alert">
+        <b>No connection to the exchange.</b>{" "}
+        {since === null
+          ? "The page tries again by itself."
+          : `Prices are from ${clock(since)}. Your orders stay in the book.`}
+      </span>
+      <span class="next-try">{seconds > 0 ? `Next try in ${seconds} s` : "Trying…"}</span>
+      <button type="button" class="small outlined" onClick={retryNow}>
+        Retry now
+      </button>
     </div>
   );
+}
+
+/** The computer's time, each second while it is wanted. */
+function useSeconds(isWanted: boolean): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    if (!isWanted) return;
+    setNow(Date.now());
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, [isWanted]);
+  return now;
 }
 
 function Footer() {

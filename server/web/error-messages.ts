@@ -1,5 +1,5 @@
 /** Turns errors into messages for the user: what happened, and what to do. Decides by error code wherever one exists. */
-import { ApiError } from "./api.ts";
+import { ApiError, NO_ANSWER_TO_READ } from "./api.ts";
 import { humanize } from "./format.ts";
 
 const MESSAGES: Readonly<Record<number, string>> = {
@@ -21,6 +21,7 @@ export function errorMessage(error: unknown): string {
   const soon = retryAfter === null ? "in a moment" : retryText(retryAfter);
   const fixed = MESSAGES[code];
   if (fixed !== undefined) return fixed;
+  if (message === NO_ANSWER_TO_READ) return "Can't reach the exchange. The page tries again by itself.";
   if (status === 0)
     return "Can't reach the exchange. Check your connection. Before you retry, check whether the request took effect.";
   if (code === TOO_MANY_REQUESTS) return `Too many requests. Try again ${soon}.`;

@@ -37,14 +37,20 @@ export function sitePath(text: string | null): string {
     : "/";
 }
 
+/** Tells the router's start that the history has a new entry. */
+let onPush = (): void => {};
+
 /**
  * @param path below the base @param replace replace the current history entry
  * @param keepFocus the user goes on typing where they are
  */
 export function navigate(path: string, replace = false, keepFocus = false): void {
   const target = href(path);
-  if (replace) history.replaceState(null, "", target);
-  else history.pushState(null, "", target);
+  if (replace) history.replaceState(history.state, "", target);
+  else {
+    history.pushState({ entry: ++lastEntry }, "", target);
+    onPush();
+  }
   const isOther = currentUrl().pathname !== url.peek().pathname;
   url.value = currentUrl();
   if (!isOther) return;
@@ -65,11 +71,44 @@ export function setSearch(changes: Readonly<Record<string, string | null>>): voi
   navigate(belowBase(url.peek().pathname) + (query === "" ? "" : `?${query}`), true);
 }
 
-/** Handles clicks on links within the site. */
+/** Where each entry of the history was scrolled to, by the number in its state. */
+const scrolled = new Map<number, number>();
+let lastEntry = 0;
+const entryNow = (): number => (history.state as { entry?: number } | null)?.entry ?? 0;
+/** A page grows while its data arrives. */
+const RESTORE_MS = 3_000;
+
+/** Scrolls to where an entry of the history was left, as soon as the page is long enough; unless the user scrolls first. */
+function restoreScroll(top: number): void {
+  const stop = new AbortController();
+  const options = { signal: stop.signal, passive: true };
+  const observer = new ResizeObserver(() => window.scrollTo(0, top));
+  observer.observe(document.body);
+  stop.signal.addEventListener("abort", () => observer.disconnect());
+  for (const type of ["wheel", "touchstart", "keydown", "pointerdown"]) {
+    window.addEventListener(type, () => stop.abort(), options);
+  }
+  // Another step in the history has a position of its own.
+  window.addEventListener("popstate", () => stop.abort(), options);
+  setTimeout(() => stop.abort(), RESTORE_MS);
+}
+
+/** Handles clicks on links within the site, and steps in the history. */
 export function startRouter(): void {
+  // A reload in the middle of the history.
+  lastEntry = entryNow();
+  let entry = lastEntry;
+  window.addEventListener("scroll", () => scrolled.set(entry, window.scrollY), { passive: true });
   window.addEventListener("popstate", () => {
+    entry = entryNow();
+    const top = scrolled.get(entry) ?? 0;
+    const isOther = currentUrl().pathname !== url.peek().pathname;
     url.value = currentUrl();
+    if (isOther) restoreScroll(top);
   });
+  onPush = () => {
+    entry = entryNow();
+  };
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0) return;
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;

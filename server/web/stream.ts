@@ -14,6 +14,9 @@ export type Channel = "book" | "trades" | "ticker" | "markets";
 /** "stale": displayed data may be out of date. */
 export const streamState = signal<"idle" | "connecting" | "live" | "stale">("idle");
 
+/** While the stream is stale: when the last message arrived, and when the next try begins; ms of this computer's clock. */
+export const outage = signal<{ readonly since: number | null; readonly nextTry: number } | null>(null);
+
 interface Message {
   readonly event?: string;
   readonly id?: number;
@@ -74,6 +77,8 @@ let isResuming = false;
 let lastId = 0;
 /** By the clock that goes on while the computer sleeps, and by the one that nobody sets. */
 let lastMessage = { at: 0, monotonic: 0 };
+/** When the last message arrived, ms of this computer's clock; null before the first. */
+let heardAt: number | null = null;
 let backoffMs = FIRST_BACKOFF_MS;
 let reconnectTimer: ReturnType<typeof setTimeout> | null = null;
 
@@ -193,6 +198,7 @@ function notifyGap({ subscribers }: Topic): void {
 function setLive(): void {
   backoffMs = FIRST_BACKOFF_MS;
   streamState.value = "live";
+  outage.value = null;
 }
 
 function authenticate(token: string): void {
@@ -227,7 +233,8 @@ function notifyPrivateGap(): void {
 
 function receive(message: Message): void {
   lastMessage = { at: Date.now(), monotonic: performance.now() };
-  if (streamState.peek() === "stale") streamState.value = "live";
+  heardAt = lastMessage.at;
+  if (streamState.peek() === "stale") setLive();
   const { id, event } = message;
   if (event === undefined) {
     if (id === undefined) return;
@@ -322,10 +329,20 @@ function reconnect(code: number): void {
   // Jitter: not all pages reconnect at once.
   const delay = backoffMs * (0.5 + Math.random());
   backoffMs = Math.min(2 * backoffMs, MAX_BACKOFF_MS);
+  outage.value = { since: outage.peek()?.since ?? heardAt, nextTry: Date.now() + delay };
   reconnectTimer = setTimeout(() => {
     reconnectTimer = null;
     connect();
   }, delay);
+}
+
+/** Tries to connect at once. */
+export function retryNow(): void {
+  backoffMs = FIRST_BACKOFF_MS;
+  if (socket !== null || reconnectTimer === null) return;
+  clearTimeout(reconnectTimer);
+  reconnectTimer = null;
+  connect();
 }
 
 /** Connects, watches for silence, and follows the session. Call once. */
@@ -334,14 +351,7 @@ export function startStream(): void {
     const silenceMs = Math.max(Date.now() - lastMessage.at, performance.now() - lastMessage.monotonic);
     if (socket !== null && silenceMs > SILENCE_MS) reconnect(0);
   }, 1_000);
-  window.addEventListener("online", () => {
-    backoffMs = FIRST_BACKOFF_MS;
-    if (socket === null && reconnectTimer !== null) {
-      clearTimeout(reconnectTimer);
-      reconnectTimer = null;
-      connect();
-    }
-  });
+  window.addEventListener("online", retryNow);
   onToken((token) => {
     if (token === null) {
       orderSequence = null;

@@ -126,9 +126,11 @@ describe.skipIf(NO_BROWSER)("a trader's page", () => {
     await page.getByLabel("Include mint and merge").uncheck();
     const own = await maker.place(terms(market, 0, BUY, 4_600, 30));
     await expectBook(page);
-    const banner = page.getByRole("alert").filter({ hasText: "Connection lost" });
+    const banner = page.getByRole("alert").filter({ hasText: "No connection to the exchange." });
     await world.server.kill();
     await banner.waitFor();
+    expect(await banner.textContent()).toMatch(/Prices are from \d\d:\d\d:\d\d\. Your orders stay in the book\.$/);
+    await ticketOf(page).getByText("Trading resumes with the connection.").waitFor();
     world.server = await world.server.restart();
     await maker.cancel(own.id);
     await maker.place(terms(market, 0, SELL, 4_900, 45));
@@ -141,6 +143,29 @@ describe.skipIf(NO_BROWSER)("a trader's page", () => {
     await ticketOf(page).getByRole("button", { name: "Buy Outcome 0", exact: true }).click();
     await expect.poll(() => orderResultOf(page), PATIENTLY).toEqual(expect.arrayContaining(["Bought 45 Outcome 0"]));
     await expectBook(page);
+  });
+
+  test("a page opened while the server is away says so, and recovers with the connection", async () => {
+    const possible = [/WebSocket|ERR_CONNECTION_REFUSED|Failed to fetch/];
+    const page = await openPage({ baseURL: world.server.root, possible });
+    await page.goto("/");
+    await expectLoaded(page);
+    await world.server.kill();
+    await page.getByRole("alert").filter({ hasText: "No connection to the exchange." }).waitFor();
+    // The page's code isn't there yet, nor are the market's data.
+    await page.getByRole("main").getByRole("link", { name: "Question 0?" }).click();
+    await page.getByText("Can't reach the exchange. The page tries again by itself.").waitFor();
+    world.server = await world.server.restart();
+    await page.getByRole("heading", { level: 1, name: "Question 0?" }).waitFor();
+    await expectLoaded(page);
+    await page.getByRole("contentinfo").getByText("Prices live", { exact: true }).waitFor();
+    // Nor are the data of a page whose code is.
+    await world.server.kill();
+    await page.getByRole("alert").filter({ hasText: "No connection to the exchange." }).waitFor();
+    await page.goBack();
+    await page.getByText("Can't reach the exchange. The page tries again by itself.").waitFor();
+    world.server = await world.server.restart();
+    await page.getByRole("main").getByRole("link", { name: "Question 0?" }).waitFor();
   });
 });
 

@@ -37,7 +37,7 @@ describe.skipIf(NO_BROWSER)("the shell", () => {
     expect(await page.locator(":focus").inputValue()).toBe("question 0");
     await expect.poll(() => page.locator("main .feed li").count(), PATIENTLY).toBe(1);
     await page.keyboard.type(" /x");
-    await page.getByText("No results").waitFor();
+    await page.getByText("No open market or event matches.").waitFor();
     expect(pathOf(page)).toBe("/search?q=question%200%20%2Fx".replaceAll("%20", "+"));
     await page.goBack();
     await expect.poll(() => pathOf(page), PATIENTLY).toBe("/markets/market-0");
@@ -109,6 +109,26 @@ describe.skipIf(NO_BROWSER)("the shell", () => {
     await tabs.getByRole("link", { name: "Account" }).click();
     await links.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("banner").getByRole("link", { name: "Sign in" }).waitFor();
+  });
+
+  test("Back returns to where the page was scrolled to", async () => {
+    const page = await openPage({ baseURL: offers.world.server.root });
+    await page.setViewportSize({ width: 390, height: 420 });
+    await page.goto("/");
+    await expectLoaded(page);
+    const top = () => page.evaluate<number>("Math.round(scrollY)");
+    await page.evaluate("scrollTo(0, 90)");
+    await expect.poll(top).toBe(90);
+    // A click by the mouse would scroll to its target first.
+    const links = page.getByRole("main").getByRole("link", { name: /^Question/ });
+    await links.last().dispatchEvent("click");
+    await page.getByRole("heading", { level: 1, name: /^Question/ }).waitFor();
+    expect(await top()).toBe(0);
+    await page.goBack();
+    await expect.poll(top, PATIENTLY).toBe(90);
+    await page.goForward();
+    await page.getByRole("heading", { level: 1, name: /^Question/ }).waitFor();
+    await expect.poll(top, PATIENTLY).toBe(0);
   });
 });
 

@@ -384,5 +384,15 @@ describe.skipIf(NO_BROWSER)("the ticket", () => {
     await page.setViewportSize(PHONE);
     await ticketOf(page).getByRole("heading", { name: "Resolved: Outcome 0" }).waitFor();
     expect(await page.locator(".ticket-bar").count()).toBe(0);
+    // The feed has an archive, and the search finds it.
+    const card = page.getByRole("main").getByRole("article").filter({ hasText: "Resolved: Outcome 0" });
+    await page.goto("/");
+    await expectLoaded(page);
+    expect(await card.count()).toBe(0);
+    await page.getByText("Ended", { exact: true }).click();
+    await card.waitFor();
+    await page.goto("/search?q=question");
+    await page.getByRole("heading", { name: "Closed and resolved" }).waitFor();
+    await card.waitFor();
   });
 });

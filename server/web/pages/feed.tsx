@@ -1,12 +1,13 @@
 /** The home page: markets and events by volume in the last 24 hours. */
 import { useEffect, useState } from "preact/hooks";
-import { call } from "../api.ts";
+import { call, type Query } from "../api.ts";
 import { capitalized } from "../format.ts";
 import { navigate, search, setSearch } from "../router.ts";
-import type { Feed as FeedPage } from "../types.ts";
+import type { Feed as FeedPage, Market } from "../types.ts";
 import { SegmentedControl } from "../ui/fields.tsx";
 import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
-import { useFetch } from "../ui/use-data.ts";
+import { LoadMore } from "../ui/table.tsx";
+import { useFetch, usePages } from "../ui/use-data.ts";
 import { EventCard, MarketCard } from "./feed/cards.tsx";
 
 const PAGE_SIZE = 24;
@@ -17,6 +18,7 @@ export function Feed() {
   const q = params.get("q") ?? "";
   const category = params.get("category") ?? "";
   const kind = (params.get("kind") ?? "all") as Kind;
+  const status = params.get("status") === "ended" ? "ended" : "open";
   const [categories, setCategories] = useState<readonly string[]>([]);
   const addCategories = ({ items }: FeedPage): void => {
     const found = items.map((item) => item.category).filter((each) => each !== null);
@@ -45,24 +47,66 @@ export function Feed() {
           </nav>
         )}
         <SegmentedControl
-          label="Show"
-          value={kind}
+          label="Status"
+          value={status}
           options={[
-            ["all", "All"],
-            ["market", "Markets"],
-            ["event", "Events"],
+            ["open", "Open"],
+            ["ended", "Ended"],
           ]}
-          onChange={(value) => setSearch({ kind: value === "all" ? null : value, page: null })}
+          onChange={(value) => setSearch({ status: value === "open" ? null : value, page: null })}
         />
+        {status === "open" && (
+          <SegmentedControl
+            label="Show"
+            value={kind}
+            options={[
+              ["all", "All"],
+              ["market", "Markets"],
+              ["event", "Events"],
+            ]}
+            onChange={(value) => setSearch({ kind: value === "all" ? null : value, page: null })}
+          />
+        )}
       </div>
-      <FeedItems
-        query={{ category, kind: kind === "all" ? null : kind }}
-        empty={category === "" && kind === "all" ? "No open markets" : "No open markets here"}
-        onLoad={addCategories}
-      />
+      {status === "open" ? (
+        <FeedItems
+          query={{ category, kind: kind === "all" ? null : kind }}
+          empty={category === "" && kind === "all" ? "No open markets" : "No open markets here"}
+          onLoad={addCategories}
+        />
+      ) : (
+        <EndedMarkets query={{ category }} empty="No market has ended here yet" />
+      )}
     </>
   );
 }
+
+/** Markets that can't be traded any more, newest first. */
+export function EndedMarkets({ query, empty }: { query: Query; empty: string | null }) {
+  const { items, error, more, reload } = usePages<Market>("/markets", { ...query, status: ENDED });
+  return (
+    <>
+      <ErrorNotice error={error} retry={reload} />
+      {items === null && error === null && empty !== null && <Loading />}
+      {items !== null && items.length === 0 && empty !== null && <Empty>{empty}</Empty>}
+      {items !== null && items.length > 0 && (
+        <>
+          {empty === null && <h2>Closed and resolved</h2>}
+          <ul class="feed">
+            {items.map((market) => (
+              <li key={market.id}>
+                <MarketCard market={market} />
+              </li>
+            ))}
+          </ul>
+          <LoadMore more={more} />
+        </>
+      )}
+    </>
+  );
+}
+
+const ENDED = "closed,resolved,voided";
 
 interface ItemsProps {
   query: Readonly<Record<string, string | null>>;

@@ -1,9 +1,9 @@
-/** Finds open markets and events by a text. */
+/** Finds markets and events by a text: open ones, then those that have ended. */
 import { useEffect } from "preact/hooks";
 import { search } from "../router.ts";
 import { SearchField } from "../shell/search-field.tsx";
 import { Empty } from "../ui/notices.tsx";
-import { FeedItems } from "./feed.tsx";
+import { EndedMarkets, FeedItems } from "./feed.tsx";
 
 export default function SearchPage() {
   const q = search.value.get("q") ?? "";
@@ -17,7 +17,10 @@ export default function SearchPage() {
       {q === "" ? (
         <Empty>Search for a question, an outcome or an event.</Empty>
       ) : (
-        <FeedItems query={{ q }} empty="No results" />
+        <>
+          <FeedItems query={{ q }} empty="No open market or event matches." />
+          <EndedMarkets query={{ q }} empty={null} />
+        </>
       )}
     </>
   );

@@ -1,10 +1,12 @@
 /** Hooks that fetch data, page through lists, and run actions. They render nothing. */
 
+import { useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, type Query } from "../api.ts";
 import { required } from "../required.ts";
 import { request } from "../session.ts";
+import { streamState } from "../stream.ts";
 import type { Page } from "../types.ts";
 
 export interface Fetched<T> {
@@ -14,6 +16,38 @@ export interface Fetched<T> {
   readonly reload: () => void;
   /** Applies a local change, such as a stream event. */
   readonly set: (change: (data: T) => T) => void;
+}
+
+const FIRST_RETRY_MS = 2_000;
+const MAX_RETRY_MS = 30_000;
+
+/** The exchange can't be reached, is starting up, or has too much to do: later, the same read may succeed. */
+const isTransient = (error: unknown): error is ApiError =>
+  error instanceof ApiError && (error.status === 0 || error.status === 429 || error.status >= 502);
+
+/** Repeats a read that failed for now: after a while, and at once when the connection returns. */
+function useRetries(error: unknown, reload: () => void): void {
+  const tries = useRef(0);
+  useEffect(() => {
+    if (error === null) tries.current = 0;
+    if (!isTransient(error)) return;
+    const usual = Math.min(FIRST_RETRY_MS * 2 ** tries.current++, MAX_RETRY_MS);
+    const timer = setTimeout(reload, Math.max(usual, 1_000 * (error.retryAfter ?? 0)));
+    return () => clearTimeout(timer);
+  }, [error]);
+  useOnLive(() => isTransient(error) && reload());
+}
+
+/** Runs when the stream is live again. */
+export function useOnLive(run: () => void): void {
+  const latest = useRef(run);
+  latest.current = run;
+  const before = useRef(streamState.peek());
+  useSignalEffect(() => {
+    const state = streamState.value;
+    if (state === "live" && before.current !== "live") latest.current();
+    before.current = state;
+  });
 }
 
 /** Fetches on mount and whenever the key changes. @param read null: don't fetch yet @param key identifies the request */
@@ -40,6 +74,7 @@ export function useFetch<T>(read: ((signal: AbortSignal) => Promise<T>) | null, 
     [],
   );
   const isCurrent = state.key === key;
+  useRetries(isCurrent ? state.error : null, reload);
   return { data: isCurrent ? state.data : null, error: isCurrent ? state.error : null, reload, set };
 }
 
