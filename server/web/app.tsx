@@ -18,6 +18,7 @@ import { Icon } from "./ui/icon.tsx";
 import { Empty, ErrorNotice, Loading } from "./ui/notices.tsx";
 import { dialogs, Toasts } from "./ui/toast.tsx";
 import { useOnLive } from "./ui/use-data.ts";
+import { usePart } from "./ui/use-part.ts";
 
 /** A page receives the path's parameter, "" if the path has none. */
 type PageComponent = ComponentType<{ param: string }>;
@@ -114,19 +115,12 @@ function SignInPrompt() {
 const NOT_LOADED = new ApiError(0, 0, NO_ANSWER_TO_READ, null, null);
 
 function Lazy({ load, param }: { load: Loader; param: string }) {
-  const [Component, setComponent] = useState<PageComponent | null>(null);
-  const [error, setError] = useState<unknown>(null);
-  useEffect(() => {
-    load().then(
-      (module) => setComponent(() => module.default),
-      // After a deployment, chunks have new names and the old ones are gone.
-      setError,
-    );
-  }, [load]);
+  // After a deployment, chunks have new names and the old ones are gone.
+  const { part, error } = usePart(load);
   // Once the exchange is there again, so is the page's code. A browser may remember that a module failed: load all anew.
   useOnLive(() => error !== null && window.location.reload());
   if (error !== null) return <ErrorNotice error={NOT_LOADED} retry={() => window.location.reload()} />;
-  return Component === null ? <Loading /> : <Component param={param} />;
+  return part === null ? <Loading /> : <part.default param={param} />;
 }
 
 function PageNotFound() {

@@ -17,9 +17,7 @@ render(<App />, root);
 startAccountState();
 startStream();
 void startSession();
-// Needed once somebody trades.
-const stop = effect(() => {
-  if (sessionState.value !== "in") return;
-  void import("./trading/order-toasts.ts").then(({ startOrderToasts }) => startOrderToasts());
-  queueMicrotask(() => stop());
+// It starts when it is first loaded: once somebody can trade.
+effect(() => {
+  if (sessionState.value === "in") void import("./trading/order-toasts.ts");
 });

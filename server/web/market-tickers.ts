@@ -82,6 +82,10 @@ export function chances({ outcomes }: Pick<Market, "outcomes">): readonly (numbe
   return [other === null ? null : FULL_PRICE_BPS - other, other];
 }
 
+/** The likeliest outcome first. */
+export const byChance = (outcomes: readonly Outcome[]): Outcome[] =>
+  [...outcomes].sort((a, b) => (chance(b) ?? 0) - (chance(a) ?? 0));
+
 const MARGIN = "200px";
 
 /** Tracks whether an element is in or near the viewport. */

@@ -37,9 +37,6 @@ export function sitePath(text: string | null): string {
     : "/";
 }
 
-/** Tells the router's start that the history has a new entry. */
-let onPush = (): void => {};
-
 /**
  * @param path below the base @param replace replace the current history entry
  * @param keepFocus the user goes on typing where they are
@@ -48,8 +45,8 @@ export function navigate(path: string, replace = false, keepFocus = false): void
   const target = href(path);
   if (replace) history.replaceState(history.state, "", target);
   else {
-    history.pushState({ entry: ++lastEntry }, "", target);
-    onPush();
+    entry = ++lastEntry;
+    history.pushState({ entry }, "", target);
   }
   const isOther = currentUrl().pathname !== url.peek().pathname;
   url.value = currentUrl();
@@ -73,7 +70,7 @@ export function setSearch(changes: Readonly<Record<string, string | null>>): voi
 
 /** Where each entry of the history was scrolled to, by the number in its state. */
 const scrolled = new Map<number, number>();
-let lastEntry = 0;
+let [entry, lastEntry] = [0, 0];
 const entryNow = (): number => (history.state as { entry?: number } | null)?.entry ?? 0;
 /** A page grows while its data arrives. */
 const RESTORE_MS = 3_000;
@@ -96,8 +93,7 @@ function restoreScroll(top: number): void {
 /** Handles clicks on links within the site, and steps in the history. */
 export function startRouter(): void {
   // A reload in the middle of the history.
-  lastEntry = entryNow();
-  let entry = lastEntry;
+  entry = lastEntry = entryNow();
   window.addEventListener("scroll", () => scrolled.set(entry, window.scrollY), { passive: true });
   window.addEventListener("popstate", () => {
     entry = entryNow();
@@ -106,9 +102,6 @@ export function startRouter(): void {
     url.value = currentUrl();
     if (isOther) restoreScroll(top);
   });
-  onPush = () => {
-    entry = entryNow();
-  };
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0) return;
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;

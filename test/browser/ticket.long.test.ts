@@ -374,12 +374,14 @@ describe.skipIf(NO_BROWSER)("the ticket", () => {
     await operator.data("POST", `/admin/markets/${ended.id}/resolve`, { outcome_id: ended.outcomes[0] });
     await ticketOf(page).getByRole("heading", { name: "Resolved: Outcome 0" }).waitFor();
     await ticketOf(page).getByText("10.00 USDC").waitFor();
-    expect(await orderResultOf(page)).toEqual([
-      "Resolved: Outcome 0",
-      "You held: 10 Outcome 0",
-      "Paid to your wallet: 10.00 USDC",
-      expect.stringMatching(/^Profit at settlement: \+\d\.\d\d$/),
-    ]);
+    await expect
+      .poll(() => orderResultOf(page), PATIENTLY)
+      .toEqual([
+        "Resolved: Outcome 0",
+        "You held: 10 Outcome 0",
+        "Paid to your wallet: 10.00 USDC",
+        expect.stringMatching(/^Profit at settlement: \+\d\.\d\d$/),
+      ]);
     expect(await page.getByText(/Nobody offers|The book is empty/).count()).toBe(0);
     await page.setViewportSize(PHONE);
     await ticketOf(page).getByRole("heading", { name: "Resolved: Outcome 0" }).waitFor();

@@ -6,13 +6,14 @@ import { ApiError } from "../api.ts";
 import { errorMessage } from "../error-messages.ts";
 import { cents } from "../format.ts";
 import { cacheMarkets } from "../market-cache.ts";
+import { isBinary, isRunning } from "../market-facts.ts";
 import { useLiveMarket } from "../market-tickers.ts";
 import { search, setSearch } from "../router.ts";
 import { request, sessionState } from "../session.ts";
 import { settings } from "../settings.ts";
 import { subscribe } from "../stream.ts";
 import { useBooks } from "../trading/books.ts";
-import { EMPTY_LADDER, impliedLadder } from "../trading/depth.ts";
+import { depthOf } from "../trading/depth.ts";
 import { keptDraft } from "../trading/kept-draft.ts";
 import { OrderBook } from "../trading/order-book.tsx";
 import { priceInput } from "../trading/order-name.tsx";
@@ -28,6 +29,7 @@ import { useBatched } from "../ui/throttle.ts";
 import { toast } from "../ui/toast.tsx";
 import { type Children, useFetch } from "../ui/use-data.ts";
 import { useEdge } from "../ui/use-edge.ts";
+import { usePart } from "../ui/use-part.ts";
 import { MarketHeader } from "./market/header.tsx";
 import { Outcomes } from "./market/outcomes.tsx";
 import { Rules } from "./market/rules.tsx";
@@ -83,9 +85,9 @@ function MarketView({ market: given }: { market: Market }) {
   const books = useBooks(given);
   const { outcomes } = market;
   const outcome = chosenOutcome(market);
-  const implied = useMemo(
+  const depth = useMemo(
     () =>
-      impliedLadder(
+      depthOf(
         books,
         outcomes.map(({ id }) => id),
         outcome.id,
@@ -103,7 +105,7 @@ function MarketView({ market: given }: { market: Market }) {
   const ownOfOutcome = useMemo(() => own.filter(({ outcome_id }) => outcome_id === outcome.id), [own, outcome.id]);
   // They subscribe to their own updates: don't render them on every price change.
   const trades = useMemo(() => <RecentTrades market={given} outcome={outcome} />, [given.id, outcome.id]);
-  const ticket = useTicketPlace({ market, outcome, books, limits, draft, change, onOutcome: choose });
+  const ticket = useTicketPlace({ market, outcome, depth, limits, draft, change, onOutcome: choose });
   const pickPrice = (price: number): void => {
     change({ price: priceInput(price), ...(draft.kind === "market" ? { kind: "limit" as const } : {}) });
     ticket.show();
@@ -113,22 +115,21 @@ function MarketView({ market: given }: { market: Market }) {
     change({ side });
     ticket.show();
   };
-  const whole = books.size === outcomes.length ? implied : EMPTY_LADDER;
   return (
     <div class="market">
       <MarketHeader market={market} />
       <div class="market-columns">
         <div class="top-part">
-          <PriceChart market={market} outcome={outcome} ladder={books.get(outcome.id) ?? null} implied={whole} />
-          {outcomes.length > 2 && <Outcomes market={market} chosen={outcome.id} onChoose={choose} onTrade={trade} />}
+          <PriceChart market={market} outcome={outcome} depth={depth} />
+          {!isBinary(market) && <Outcomes market={market} chosen={outcome.id} onChoose={choose} onTrade={trade} />}
         </div>
         <div class="book-part">
-          {(market.status === "open" || market.status === "halted") && (
+          {isRunning(market) && (
             <OrderBook
               market={market}
               outcome={outcome}
               ladder={books.get(outcome.id) ?? null}
-              implied={whole}
+              depth={depth}
               ownOrders={ownOfOutcome}
               onOutcome={choose}
               onPick={pickPrice}
@@ -149,18 +150,14 @@ function MarketView({ market: given }: { market: Market }) {
   );
 }
 
-type OwnTradingPart = typeof import("./market/own-trading.tsx").OwnTrading;
+const loadOwnTrading = () => import("./market/own-trading.tsx").then(({ OwnTrading }) => OwnTrading);
 
-/** Loads the part of the page that guests don't see. */
-function useOwnTrading(isWanted: boolean): OwnTradingPart | null {
-  const [part, setPart] = useState<OwnTradingPart | null>(null);
+/** The part of the page that guests don't see. */
+function useOwnTrading(isWanted: boolean) {
+  const { part, error } = usePart(isWanted ? loadOwnTrading : null);
   useEffect(() => {
-    if (!isWanted || part !== null) return;
-    import("./market/own-trading.tsx").then(
-      ({ OwnTrading }) => setPart(() => OwnTrading),
-      (error: unknown) => toast(errorMessage(error), true),
-    );
-  }, [isWanted]);
+    if (error !== null) toast(errorMessage(error), true);
+  }, [error]);
   return part;
 }
 

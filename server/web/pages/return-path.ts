@@ -21,7 +21,7 @@ export function withReturnPath(page: "/sign-in" | "/sign-up", to = returnPath(he
 const DESK = /^\/desk\b/;
 
 /** The first page after a sign-in. @param to path of the site */
-export const pathAfterSignIn = ({ kyc_tier }: Pick<User, "kyc_tier">, to: string): string =>
+export const pathAfterSignIn = ({ kyc_tier }: User, to: string): string =>
   kyc_tier === 0 && !DESK.test(to) ? `/welcome?to=${encodeURIComponent(to)}` : to;
 
 const STORAGE_KEY = "return-to";

@@ -1,9 +1,10 @@
 /** Dialogs that any part of the page can open. They load when they are first opened. */
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { errorMessage } from "../error-messages.ts";
 import { toast } from "../ui/toast.tsx";
+import { usePart } from "../ui/use-part.ts";
 
 type Content = ComponentType<{ onClose: () => void }>;
 
@@ -26,16 +27,11 @@ const close = (): void => {
 
 export function LazyDialog() {
   const name = shown.value;
-  const [loaded, setLoaded] = useState<{ name: Name; Content: Content } | null>(null);
+  const { part: Content, error } = usePart(name === null ? null : DIALOGS[name]);
   useEffect(() => {
-    if (name === null) return;
-    DIALOGS[name]().then(
-      (Content) => setLoaded({ name, Content }),
-      (error: unknown) => {
-        close();
-        toast(errorMessage(error), true);
-      },
-    );
-  }, [name]);
-  return name === null || loaded?.name !== name ? null : <loaded.Content onClose={close} />;
+    if (error === null) return;
+    close();
+    toast(errorMessage(error), true);
+  }, [error]);
+  return Content === null ? null : <Content onClose={close} />;
 }

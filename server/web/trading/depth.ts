@@ -20,7 +20,7 @@ export interface DepthLevel {
   readonly implied: number;
 }
 
-export const EMPTY_LADDER: Ladder = { bids: [], asks: [] };
+const EMPTY_LADDER: Ladder = { bids: [], asks: [] };
 
 /** A position in one outcome's levels. */
 interface Cursor {
@@ -80,6 +80,23 @@ export function combineDepth(direct: readonly Level[], implied: readonly Level[]
     byPrice.set(price, { price, quantity: found + quantity, implied: quantity });
   }
   return [...byPrice.values()].sort((a, b) => sign * (a.price - b.price));
+}
+
+/** All levels of an outcome, best first: those of its book, and those that mint and merge imply. */
+export interface Depth {
+  readonly bids: readonly DepthLevel[];
+  readonly asks: readonly DepthLevel[];
+}
+
+/** @param books by outcome id @returns null until all books are known */
+export function depthOf(books: ReadonlyMap<number, Ladder>, outcomeIds: readonly number[], id: number): Depth | null {
+  const direct = books.get(id);
+  if (direct === undefined || books.size < outcomeIds.length) return null;
+  const implied = impliedLadder(books, outcomeIds, id);
+  return {
+    bids: combineDepth(direct.bids, implied.bids, "bids"),
+    asks: combineDepth(direct.asks, implied.asks, "asks"),
+  };
 }
 
 export interface Estimate {

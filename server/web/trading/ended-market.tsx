@@ -1,15 +1,18 @@
 /** In place of the ticket where a market isn't open: what it has become, and what that means for the user. */
 import { positions } from "../account-state.ts";
 import { dateTime, money, shares, signedMoney } from "../format.ts";
+import { winnerOf } from "../market-facts.ts";
 import { request, sessionState } from "../session.ts";
 import type { Market, Page, Settlement } from "../types.ts";
 import { Icon } from "../ui/icon.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
+import { Pairs } from "../ui/pairs.tsx";
 import { useFetch } from "../ui/use-data.ts";
+import { useOnChange } from "../ui/use-on-change.ts";
 
 export function EndedMarket({ market }: { market: Market }) {
-  const { status, resolution, outcomes } = market;
-  const winner = outcomes.find(({ id }) => id === resolution?.outcome_id)?.name;
+  const { status, resolution } = market;
+  const winner = winnerOf(market)?.name;
   return (
     <section class="result" aria-labelledby="ended-title" translate={false}>
       <div class="result-head">
@@ -55,13 +58,14 @@ function textOf({ status, resolution, closes_at }: Market): string {
 /** What the user held, was paid and has made. */
 function Settled({ market }: { market: Market }) {
   const { id, outcomes } = market;
-  // A settlement changes the position: read again.
   const held = [...(positions.value?.values() ?? [])].filter(({ market_id }) => market_id === id);
   const key = held.map(({ outcome_id, quantity }) => `${outcome_id}:${quantity}`).join();
   const { data, error, reload } = useFetch<Page<Settlement>>(
     (signal) => request("GET", "/wallet/settlements", { query: { market_id: id }, signal }),
-    `${id} ${key}`,
+    String(id),
   );
+  // A settlement changes the position.
+  useOnChange(reload, [key]);
   if (data === null) return <ErrorNotice error={error} retry={reload} />;
   if (data.items.length === 0) return null;
   const total = (of: "amount" | "realized_pnl"): number => data.items.reduce((sum, each) => sum + each[of], 0);
@@ -71,19 +75,12 @@ function Settled({ market }: { market: Market }) {
   });
   const profit = total("realized_pnl");
   return (
-    <dl class="pairs">
-      <div>
-        <dt>You held</dt>
-        <dd>{shown.filter((each) => each !== null).join(", ")}</dd>
-      </div>
-      <div>
-        <dt>Paid to your wallet</dt>
-        <dd>{money(total("amount"))} USDC</dd>
-      </div>
-      <div>
-        <dt>Profit at settlement</dt>
-        <dd class={profit < 0 ? "down" : "up"}>{signedMoney(profit)}</dd>
-      </div>
-    </dl>
+    <Pairs
+      pairs={[
+        ["You held", shown.filter((each) => each !== null).join(", ")],
+        ["Paid to your wallet", `${money(total("amount"))} USDC`],
+        ["Profit at settlement", <span class={profit < 0 ? "down" : "up"}>{signedMoney(profit)}</span>],
+      ]}
+    />
   );
 }

@@ -5,13 +5,14 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { kept } from "../browser.ts";
 import { cents, priceNumber, shares } from "../format.ts";
+import { isBinary } from "../market-facts.ts";
 import { streamState } from "../stream.ts";
 import type { Market, Order, Outcome } from "../types.ts";
 import { Checkbox, SegmentedControl, Select } from "../ui/fields.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { type BookRow, type BookSide, bookRows, groupPrice, ordersByPrice } from "./book-rows.ts";
 import { cancelOrder } from "./cancel-orders.tsx";
-import { combineDepth, EMPTY_LADDER, type Ladder } from "./depth.ts";
+import { combineDepth, type Depth, type Ladder } from "./depth.ts";
 import { Dot } from "./series.tsx";
 
 /** Groups of prices, BPS, with their names. */
@@ -42,7 +43,8 @@ interface BookProps {
   outcome: Outcome;
   /** Null until the snapshot has arrived. */
   ladder: Ladder | null;
-  implied: Ladder;
+  /** With what mint and merge imply; null until all books are known. */
+  depth: Depth | null;
   /** The user's open orders on the outcome. */
   ownOrders: readonly Order[];
   onOutcome: (id: number) => void;
@@ -53,18 +55,18 @@ export function OrderBook(props: BookProps) {
   const { market, outcome, ladder, onOutcome } = props;
   const [withImplied, setWithImplied] = useState(true);
   const [step, setStep] = useState<Step>(keptStep);
-  const isBinary = market.outcomes.length === 2;
+  const isTwo = isBinary(market);
   return (
     <section class={streamState.value === "stale" ? "panel book is-stale" : "panel book"} aria-labelledby="book-title">
       <div class="panel-head">
         <h2 id="book-title">
-          {isBinary ? "Book" : <Dot market={market} outcome={outcome} />}
-          <span class={isBinary ? "hidden" : ""} translate={false}>
-            {isBinary && ": "}
+          {isTwo ? "Book" : <Dot market={market} outcome={outcome} />}
+          <span class={isTwo ? "hidden" : ""} translate={false}>
+            {isTwo && ": "}
             {outcome.name}
           </span>
         </h2>
-        {isBinary && (
+        {isTwo && (
           <SegmentedControl
             label="Outcome of the book"
             value={String(outcome.id)}
@@ -101,15 +103,14 @@ interface LevelsProps extends BookProps {
   step: number;
 }
 
-function Levels({ outcome, ladder, implied, ownOrders, withImplied, step, onPick }: LevelsProps) {
+function Levels({ outcome, ladder, depth, ownOrders, withImplied, step, onPick }: LevelsProps) {
   const own = useMemo(
     () => ({ asks: ordersByPrice(ownOrders, "asks"), bids: ordersByPrice(ownOrders, "bids") }),
     [ownOrders],
   );
   const { asks, bids, best } = useMemo(() => {
-    const added = withImplied ? implied : EMPTY_LADDER;
     const sideOf = (side: BookSide) => {
-      const levels = combineDepth(ladder[side], added[side], side);
+      const levels = (withImplied ? depth?.[side] : undefined) ?? combineDepth(ladder[side], [], side);
       const shareCounts = new Map(
         [...own[side]].map(([price, orders]) => [price, orders.reduce((sum, { remaining }) => sum + remaining, 0)]),
       );
@@ -117,14 +118,26 @@ function Levels({ outcome, ladder, implied, ownOrders, withImplied, step, onPick
     };
     const [a, b] = [sideOf("asks"), sideOf("bids")];
     return { asks: a.rows, bids: b.rows, best: { ask: a.best, bid: b.best } };
-  }, [ladder, implied, withImplied, own, step]);
+  }, [ladder, depth, withImplied, own, step]);
   const view = useView(asks.length, bids.length);
-  const shown = { asks: asks.slice(view.asks.from, view.asks.to), bids: bids.slice(view.bids.from, view.bids.to) };
   const inView = { asks: asks.slice(view.asks.from, view.asks.last), bids: bids.slice(view.bids.from, view.bids.last) };
   const maxTotal = Math.max(1, inView.asks.at(-1)?.total ?? 0, inView.bids.at(-1)?.total ?? 0);
   const hiddenOwn = (side: BookSide): [number, readonly Order[]][] => {
     const prices = new Set(inView[side].map(({ price }) => price));
     return [...own[side]].filter(([price]) => !prices.has(groupPrice(price, step, side)));
+  };
+  const all = { asks, bids };
+  const rowsOf = (side: BookSide) => {
+    const { from, to } = view[side];
+    return (
+      <Rows
+        side={side}
+        rows={all[side].slice(from, to)}
+        from={from}
+        before={all[side].length - to}
+        {...{ maxTotal, onPick }}
+      />
+    );
   };
   return (
     <div class="levels-frame">
@@ -135,21 +148,9 @@ function Levels({ outcome, ladder, implied, ownOrders, withImplied, step, onPick
       </p>
       <Pinned side="asks" orders={hiddenOwn("asks")} />
       <div class="levels-scroll" ref={view.frame} onScroll={view.onScroll}>
-        <Rows
-          side="asks"
-          rows={shown.asks}
-          from={view.asks.from}
-          before={asks.length - view.asks.to}
-          {...{ maxTotal, onPick }}
-        />
+        {rowsOf("asks")}
         <Middle outcome={outcome} best={best} isEmpty={asks.length + bids.length === 0} onCenter={view.center} />
-        <Rows
-          side="bids"
-          rows={shown.bids}
-          from={view.bids.from}
-          before={bids.length - view.bids.to}
-          {...{ maxTotal, onPick }}
-        />
+        {rowsOf("bids")}
       </div>
       <Pinned side="bids" orders={hiddenOwn("bids")} />
     </div>

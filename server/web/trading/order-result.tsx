@@ -1,6 +1,5 @@
 /** What became of the order that the ticket sent: filled, partly filled, or resting in the book. */
 import { useEffect } from "preact/hooks";
-import { MICRO_PER_BPS } from "../../../engine/limits.ts";
 import { notionalMicro } from "../../../engine/money.ts";
 import { positions } from "../account-state.ts";
 import { reasonText } from "../error-messages.ts";
@@ -8,28 +7,18 @@ import { cents, money, SHARE_MICRO, shares } from "../format.ts";
 import { href } from "../router.ts";
 import type { Market, Order } from "../types.ts";
 import { Icon } from "../ui/icon.tsx";
+import { Pairs } from "../ui/pairs.tsx";
 import { toast } from "../ui/toast.tsx";
 import { type Children, useAction } from "../ui/use-data.ts";
 import { useFocusOnMount } from "../ui/use-focus-on-mount.ts";
 import { cancelOrder } from "./cancel-orders.tsx";
+import { averageBps, type Totals, totalsOf } from "./fills.ts";
 import { loadFills, type Placed } from "./send-order.ts";
 
 const LIVE: ReadonlySet<string> = new Set(["queued", "open", "partially_filled"]);
 
 /** The order has ended without a fill. */
 export const isUnfilled = ({ status, filled }: Order): boolean => !LIVE.has(status) && filled === 0;
-
-/** Totals of the fills, micro-USDC. */
-function totalsOf({ fills }: Placed): { quantity: number; notional: number; fee: number; rebate: number } {
-  const totals = { quantity: 0, notional: 0, fee: 0, rebate: 0 };
-  for (const { price, quantity, fee, rebate } of fills) {
-    totals.quantity += quantity;
-    totals.notional += notionalMicro(price, quantity);
-    totals.fee += fee;
-    totals.rebate += rebate;
-  }
-  return totals;
-}
 
 interface ResultProps {
   placed: Placed;
@@ -42,7 +31,7 @@ interface ResultProps {
 export function OrderResult({ placed, market, onDone, corner }: ResultProps) {
   const { order } = placed;
   const heading = useFocusOnMount<HTMLHeadingElement>();
-  const totals = totalsOf(placed);
+  const totals = totalsOf(placed.fills);
   // Events can be missed: the exchange knows all fills.
   useEffect(() => {
     if (totals.quantity < order.filled) void loadFills(placed);
@@ -63,14 +52,7 @@ export function OrderResult({ placed, market, onDone, corner }: ResultProps) {
         </h3>
         <p aria-live="polite">{subtitleOf(order, market)}</p>
       </div>
-      <dl class="pairs">
-        {linesOf(placed, totals, market).map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Pairs pairs={linesOf(placed, totals, market)} />
       <div class="ticket-foot row halves">
         {isLive ? (
           <button type="button" disabled={isBusy} onClick={() => void run()}>
@@ -111,8 +93,6 @@ function subtitleOf(order: Order, market: Market): string {
   return `${shares(quantity)} ${nameOf(order, market)} at ${cents(price)}`;
 }
 
-type Totals = ReturnType<typeof totalsOf>;
-
 function linesOf({ order }: Placed, totals: Totals, market: Market): readonly (readonly [string, string])[] {
   const isBuy = order.side === 1;
   const isLive = LIVE.has(order.status);
@@ -120,7 +100,7 @@ function linesOf({ order }: Placed, totals: Totals, market: Market): readonly (r
   const net = isBuy ? totals.notional - totals.rebate : totals.notional - totals.fee + totals.rebate;
   const lines: (readonly [string, string])[] = [];
   if (order.filled > 0) {
-    const average = isWhole ? cents(Math.round(totals.notional / totals.quantity / MICRO_PER_BPS)) : "–";
+    const average = isWhole ? cents(averageBps(totals)) : "–";
     lines.push([isLive ? "Filled at" : "Average price", average]);
     lines.push([
       isBuy ? (isLive ? "Spent so far" : "Cost") : isLive ? "Received so far" : "You get",

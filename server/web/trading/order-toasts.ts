@@ -1,5 +1,4 @@
 /** Tells in a toast what becomes of the orders that were placed on this page. Orders of bots stay silent. */
-import { MICRO_PER_BPS } from "../../../engine/limits.ts";
 import { notionalMicro } from "../../../engine/money.ts";
 import { onOrderUpdate, PAGE_ORDER_PREFIX } from "../account-state.ts";
 import { exchangeTime } from "../clock.ts";
@@ -10,6 +9,7 @@ import { navigate } from "../router.ts";
 import type { Market, Order } from "../types.ts";
 import { toast } from "../ui/toast.tsx";
 import { cancelOrder } from "./cancel-orders.tsx";
+import { averageBps, totalsOf } from "./fills.ts";
 import { placedOrders } from "./send-order.ts";
 
 /** Older updates are replays after a reconnect, not news. */
@@ -17,13 +17,10 @@ const MAX_AGE_MS = 30_000;
 /** An order that opens later was amended. */
 const MAX_ENTRY_MS = 5_000;
 
-/** Call once. */
-export function startOrderToasts(): void {
-  onOrderUpdate((order) => {
-    const isOwn = order.client_order_id?.startsWith(PAGE_ORDER_PREFIX) ?? false;
-    if (isOwn && exchangeTime() - order.updated_at <= MAX_AGE_MS) void tell(order);
-  });
-}
+onOrderUpdate((order) => {
+  const isOwn = order.client_order_id?.startsWith(PAGE_ORDER_PREFIX) ?? false;
+  if (isOwn && exchangeTime() - order.updated_at <= MAX_AGE_MS) void tell(order);
+});
 
 async function tell(order: Order): Promise<void> {
   const { trades, status, reason, updated_at, created_at } = order;
@@ -40,13 +37,11 @@ async function tell(order: Order): Promise<void> {
 }
 
 function tellFill(order: Order, market: Market | undefined): void {
-  const quantity = order.trades.reduce((sum, each) => sum + each.quantity, 0);
-  const notional = order.trades.reduce((sum, each) => sum + notionalMicro(each.price, each.quantity), 0);
-  const fee = order.trades.reduce((sum, each) => sum + each.fee, 0);
+  const totals = totalsOf(order.trades);
   const name = outcomeName(market, order.outcome_id);
   const verb = order.side === 1 ? "Bought" : "Sold";
-  toast(`${verb} ${shares(quantity)} ${name} at ${cents(Math.round(notional / quantity / MICRO_PER_BPS))}`, false, {
-    detail: `${marketName(market, order.market_id)} · ${money(notional - fee)} USDC`,
+  toast(`${verb} ${shares(totals.quantity)} ${name} at ${cents(averageBps(totals))}`, false, {
+    detail: `${marketName(market, order.market_id)} · ${money(totals.notional - totals.fee)} USDC`,
     action: { text: "View order", run: () => navigate("/portfolio?show=history") },
   });
 }

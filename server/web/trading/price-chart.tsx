@@ -3,7 +3,8 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { exchangeTime } from "../clock.ts";
 import { chanceText, date, priceNumber, shares } from "../format.ts";
-import { chance, chances } from "../market-tickers.ts";
+import { isBinary, winnerOf } from "../market-facts.ts";
+import { byChance, chances } from "../market-tickers.ts";
 import { required } from "../required.ts";
 import type { Market, Outcome } from "../types.ts";
 import { BigChance, Change } from "../ui/chance.tsx";
@@ -14,7 +15,7 @@ import { Scrollable } from "../ui/table.tsx";
 import { type Candle, type ChartData, DAY_MS, dayChange, withOpposite } from "./candles.ts";
 import { ChartCanvas, type Drawing, timeOf } from "./chart-canvas.tsx";
 import { defaultRange, endOf, MAX_DRAWN, RANGE_NAMES, type Range, useChartData } from "./chart-data.ts";
-import { combineDepth, type Ladder } from "./depth.ts";
+import type { Depth } from "./depth.ts";
 import { DepthChart } from "./depth-chart.tsx";
 import { Dot, seriesOf } from "./series.tsx";
 
@@ -32,12 +33,11 @@ const icon = (name: "line" | "candles" | "depth", text: string) => (
 interface ChartProps {
   market: Market;
   outcome: Outcome;
-  /** The outcome's book, and what the other books imply; null until it has arrived. */
-  ladder: Ladder | null;
-  implied: Ladder;
+  /** Of the outcome; null until all books are known. */
+  depth: Depth | null;
 }
 
-export function PriceChart({ market, outcome, ladder, implied }: ChartProps) {
+export function PriceChart({ market, outcome, depth }: ChartProps) {
   const [range, setRange] = useState<Range>(() => defaultRange(market));
   const [view, setView] = useState<View>("line");
   const panel = useRef<HTMLElement>(null);
@@ -78,7 +78,7 @@ export function PriceChart({ market, outcome, ladder, implied }: ChartProps) {
         </div>
       )}
       {canvas}
-      {view === "depth" && <Depth ladder={ladder} implied={implied} />}
+      {view === "depth" && (depth === null ? <Loading what="Loading order book" /> : <DepthChart {...depth} />)}
       <div class="chart-tools">
         <SegmentedControl
           label="Range"
@@ -121,8 +121,7 @@ function toggleFullScreen(element: HTMLElement | null): void {
 
 /** The chosen outcome, then the likeliest others, as many as there are colours. */
 function drawnOutcomes({ outcomes }: Market, chosen: Outcome): readonly Outcome[] {
-  const others = outcomes.filter(({ id }) => id !== chosen.id);
-  others.sort((a, b) => (chance(b) ?? 0) - (chance(a) ?? 0));
+  const others = byChance(outcomes).filter(({ id }) => id !== chosen.id);
   return [chosen, ...others].slice(0, MAX_DRAWN);
 }
 
@@ -161,11 +160,11 @@ function ChartHead({
   changeOf: (id: number) => number | null;
 }) {
   const { outcomes, resolution } = market;
-  const isBinary = outcomes.length === 2;
+  const isTwo = isBinary(market);
   const now = chances(market);
-  const leader = outcomes.reduce((best, each) => ((now[each.index] ?? 0) > (now[best.index] ?? 0) ? each : best));
-  const shown = isBinary ? outcome : leader;
-  const winner = outcomes.find(({ id }) => id === resolution?.outcome_id);
+  const leader = byChance(outcomes)[0] ?? outcome;
+  const shown = isTwo ? outcome : leader;
+  const winner = winnerOf(market);
   const change = changeOf(shown.id);
   const byIndex = [...drawn].sort((a, b) => a.index - b.index);
   return (
@@ -174,7 +173,7 @@ function ChartHead({
         <>
           <BigChance bps={now[shown.index] ?? null} />
           <div class="chart-name">
-            <b>{isBinary ? `chance of ${shown.name}` : `${shown.name} leads`}</b>
+            <b>{isTwo ? `chance of ${shown.name}` : `${shown.name} leads`}</b>
             {change !== null && (
               <small>
                 <Change bps={change} /> in 24 h
@@ -193,22 +192,12 @@ function ChartHead({
           <li key={each.id}>
             <Dot market={market} outcome={each} />
             {each.name}
-            {isBinary && resolution === null && <b>{chanceText(now[each.index] ?? null)}</b>}
+            {isTwo && resolution === null && <b>{chanceText(now[each.index] ?? null)}</b>}
           </li>
         ))}
         {outcomes.length > drawn.length && <li>and {outcomes.length - drawn.length} more</li>}
       </ul>
     </div>
-  );
-}
-
-function Depth({ ladder, implied }: Pick<ChartProps, "ladder" | "implied">) {
-  if (ladder === null) return <Loading what="Loading order book" />;
-  return (
-    <DepthChart
-      bids={combineDepth(ladder.bids, implied.bids, "bids")}
-      asks={combineDepth(ladder.asks, implied.asks, "asks")}
-    />
   );
 }
 

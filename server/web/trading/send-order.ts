@@ -2,7 +2,7 @@
  * Sends an order so that it takes effect at most once: under a client order id of its own, it can be repeated until the
  * exchange responds. Owns, for each market, the order on its way and the last one that was placed; both outlive the ticket.
  */
-import { effect, signal } from "@preact/signals";
+import { effect, type Signal, signal } from "@preact/signals";
 import { addOrder, onOrderUpdate, PAGE_ORDER_PREFIX } from "../account-state.ts";
 import { ApiError } from "../api.ts";
 import { request, sessionState } from "../session.ts";
@@ -31,11 +31,11 @@ export const pendingOrders = signal<ReadonlyMap<number, Pending>>(new Map());
 /** By market id, until the user goes on. */
 export const placedOrders = signal<ReadonlyMap<number, Placed>>(new Map());
 
-function setIn<T>(map: typeof pendingOrders | typeof placedOrders, marketId: number, value: T | null): void {
-  const next = new Map<number, unknown>(map.peek());
+function setIn<T>(orders: Signal<ReadonlyMap<number, T>>, marketId: number, value: T | null): void {
+  const next = new Map(orders.peek());
   if (value === null) next.delete(marketId);
   else next.set(marketId, value);
-  (map as { value: unknown }).value = next;
+  orders.value = next;
 }
 
 /** Forgets the order that was placed last. */
@@ -47,7 +47,7 @@ function learn(order: Order): void {
   const known = before?.order.id === order.id ? before : null;
   const fills = new Map([...(known?.fills ?? []), ...order.trades].map((fill) => [fill.id, fill]));
   const isNewer = known === null || order.filled >= known.order.filled;
-  setIn<Placed>(placedOrders, order.market_id, { order: isNewer ? order : known.order, fills: [...fills.values()] });
+  setIn(placedOrders, order.market_id, { order: isNewer ? order : known.order, fills: [...fills.values()] });
 }
 
 onOrderUpdate((order) => {
@@ -108,7 +108,7 @@ export async function sendOrder(body: PlaceOrder): Promise<boolean> {
   // An earlier try may have been placed.
   let mayExist = isMine();
   dismissPlaced(marketId);
-  setIn<Pending>(pendingOrders, marketId, { body, isBusy: true });
+  setIn(pendingOrders, marketId, { body, isBusy: true });
   for (let tries = 1; tries <= TRIES; tries++) {
     // The user has signed out.
     if (!isMine()) return false;
@@ -136,7 +136,7 @@ export async function sendOrder(body: PlaceOrder): Promise<boolean> {
       if (tries < TRIES) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * tries));
     }
   }
-  if (isMine()) setIn<Pending>(pendingOrders, marketId, { body, isBusy: false });
+  if (isMine()) setIn(pendingOrders, marketId, { body, isBusy: false });
   return false;
 }
 

@@ -1,6 +1,5 @@
 /** The foot of the ticket: what the order costs and brings, what stands in its way, and the button that sends it. */
 import { useEffect, useState } from "preact/hooks";
-import { MICRO_PER_BPS } from "../../../engine/limits.ts";
 import { ApiError } from "../api.ts";
 import { errorMessage } from "../error-messages.ts";
 import { cents, compact, money, percent, SHARE_MICRO, shares } from "../format.ts";
@@ -12,6 +11,7 @@ import type { Outcome, PlaceOrder } from "../types.ts";
 import { Checkbox } from "../ui/fields.tsx";
 import { Note } from "../ui/note.tsx";
 import type { Children } from "../ui/use-data.ts";
+import { averageBps } from "./fills.ts";
 import { priceInput } from "./order-name.tsx";
 import type { ChangeDraft, Draft, OrderPreview, PreviewContext, PreviewSummary } from "./order-preview.ts";
 import { FarNote, ObstacleNote, WarningNote } from "./ticket-notes.tsx";
@@ -138,15 +138,12 @@ function SendButton({
   );
 }
 
-/** Average price of what fills, in BPS. */
-const averageOf = ({ fills }: PreviewSummary): number => Math.round(fills.notional / fills.quantity / MICRO_PER_BPS);
-
 /** Two lines: shares and average, cost; fee and daily limit, payout. */
 function Summary({ draft, preview: { summary, bound }, context }: Pick<FooterProps, "draft" | "preview" | "context">) {
   if (summary === null) return null;
   const { fills, resting, notional, fee, payout } = summary;
   const parts = [
-    ...(fills.quantity > 0 ? [`${shares(fills.quantity)} shares at ${cents(averageOf(summary))}`] : []),
+    ...(fills.quantity > 0 ? [`${shares(fills.quantity)} shares at ${cents(averageBps(fills))}`] : []),
     ...(resting > 0 ? [`${shares(resting)} ${fills.quantity > 0 ? "rest" : "shares rest"} at ${cents(bound)}`] : []),
   ];
   const isBuy = draft.side === "buy";

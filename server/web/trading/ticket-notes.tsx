@@ -6,6 +6,7 @@ import { navigate } from "../router.ts";
 import type { Outcome } from "../types.ts";
 import { Note, type NoteAction } from "../ui/note.tsx";
 import type { Children } from "../ui/use-data.ts";
+import { averageBps } from "./fills.ts";
 import { priceInput } from "./order-name.tsx";
 import {
   type ChangeDraft,
@@ -204,10 +205,9 @@ export function FarNote({
 }) {
   const isBuy = side === "buy";
   const beyond = cents(Math.abs(price - best));
-  const average = fills.quantity === 0 ? null : Math.round(fills.notional / fills.quantity / MICRO_PER_BPS);
   return (
     <Note title={`${cents(price)} is ${beyond} ${isBuy ? "above the best offer" : "below the best bid"}.`} role="alert">
-      About {money(fills.notional)} USDC {isBuy ? "fills" : "sells"} now at {cents(average)}. If those{" "}
+      About {money(fills.notional)} USDC {isBuy ? "fills" : "sells"} now at {cents(averageBps(fills))}. If those{" "}
       {isBuy ? "offers" : "bids"} go first, it can {isBuy ? "cost up to" : "bring as little as"} {money(worst)}.
       {children}
     </Note>

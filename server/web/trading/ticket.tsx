@@ -1,7 +1,7 @@
 /** The order ticket: its fields, the preview of the order, its submission and the result. The page owns the draft. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { MICRO_PER_BPS, TRADING_FEE_BPS } from "../../../engine/limits.ts";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { TRADING_FEE_BPS } from "../../../engine/limits.ts";
 import { balance, openOrders, positions } from "../account-state.ts";
 import { exchangeTime } from "../clock.ts";
 import { errorMessage, reasonText } from "../error-messages.ts";
@@ -12,11 +12,14 @@ import { streamState } from "../stream.ts";
 import type { Limits, Market, Order, Outcome, PlaceOrder } from "../types.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { useKeys } from "../ui/keys.ts";
+import { Pairs } from "../ui/pairs.tsx";
 import { toast } from "../ui/toast.tsx";
 import type { Children, Fetched } from "../ui/use-data.ts";
+import { useOnChange } from "../ui/use-on-change.ts";
 import { focusFirstProblem } from "../ui/validation.ts";
-import { combineDepth, type DepthLevel, impliedLadder, type Ladder } from "./depth.ts";
+import type { Depth, DepthLevel } from "./depth.ts";
 import { EndedMarket } from "./ended-market.tsx";
+import { averageBps } from "./fills.ts";
 import { forgetDraft, keepDraft } from "./kept-draft.ts";
 import { type ChangeDraft, type Draft, type OrderPreview, type PreviewContext, previewOrder } from "./order-preview.ts";
 import { isUnfilled, OrderResult } from "./order-result.tsx";
@@ -27,7 +30,8 @@ import { type Refused, sendText, TicketFooter } from "./ticket-footer.tsx";
 export interface TicketProps {
   readonly market: Market;
   readonly outcome: Outcome;
-  readonly books: ReadonlyMap<number, Ladder>;
+  /** Of the chosen outcome; null until all books are known. */
+  readonly depth: Depth | null;
   readonly limits: Fetched<Limits>;
   readonly draft: Draft;
   readonly change: ChangeDraft;
@@ -58,8 +62,7 @@ export function Ticket(props: TicketProps) {
 function OrderForm(props: TicketProps & { unfilled: Order | null }) {
   const { market, outcome, draft, change, onOutcome, unfilled, corner } = props;
   const form = useRef<HTMLFormElement>(null);
-  const depth = useOppositeDepth(props);
-  const context = contextOf(props, depth);
+  const context = contextOf(props);
   const preview = previewOrder(draft, context);
   const { refused, hasTried, setTried, run } = useSubmission(props);
   const [asked, setAsked] = useState<PlaceOrder | null>(null);
@@ -119,25 +122,16 @@ const notPlacedText = ({ reason }: Order): string | null =>
   reason === "user" ? null : `${capitalized(reasonText(reason))}. Nothing was charged.`;
 
 /** The side of the book that the order fills against; null while the stream or a book is missing. */
-function useOppositeDepth({ market, outcome, books, draft }: TicketProps): readonly DepthLevel[] | null {
-  const side = draft.side === "buy" ? "asks" : "bids";
-  const areBooksKnown = streamState.value === "live" && books.size === market.outcomes.length;
-  return useMemo(() => {
-    const direct = books.get(outcome.id);
-    if (direct === undefined || !areBooksKnown) return null;
-    const ids = market.outcomes.map(({ id }) => id);
-    return combineDepth(direct[side], impliedLadder(books, ids, outcome.id)[side], side);
-  }, [books, outcome.id, side, areBooksKnown]);
-}
+const oppositeDepth = ({ depth, draft }: TicketProps): readonly DepthLevel[] | null =>
+  streamState.value === "live" ? (depth?.[draft.side === "buy" ? "asks" : "bids"] ?? null) : null;
 
-function contextOf(
-  { market, outcome, limits: { data: limits } }: TicketProps,
-  depth: readonly DepthLevel[] | null,
-): PreviewContext {
+function contextOf(props: TicketProps): PreviewContext {
+  const { market, outcome } = props;
+  const limits = props.limits.data;
   return {
     marketId: market.id,
     outcome,
-    depth,
+    depth: oppositeDepth(props),
     isStale: streamState.value === "stale",
     available: balance.value?.available ?? null,
     position: positions.value?.get(outcome.id),
@@ -177,28 +171,17 @@ function useSubmission({ outcome, limits, draft }: TicketProps) {
   return { refused, hasTried, setTried, run };
 }
 
-/** Runs when one of them changes, not at first. */
-function useOnChange(run: () => void, of: readonly unknown[]): void {
-  const isFirst = useRef(true);
-  useEffect(() => {
-    if (!isFirst.current) run();
-    isFirst.current = false;
-  }, of);
-}
-
 /** Keeps what a guest has entered until they have an account. */
 function useGuestDraft({ market, outcome, draft }: TicketProps, { summary, bound }: OrderPreview): void {
   const isGuest = sessionState.value === "out";
   useEffect(() => {
     if (!isGuest || draft.amount === "") return;
-    const average = summary === null ? bound : averageBps(summary.notional, summary.quantity);
+    const average = summary === null ? bound : averageBps(summary);
     const count = summary === null ? "" : `${shares(summary.quantity)} `;
     const text = `${count}${outcome.name}${average === null ? "" : ` at ${cents(average)}`}`;
     keepDraft({ marketId: market.id, outcomeId: outcome.id, draft, text });
   }, [isGuest, draft, outcome.id]);
 }
-
-const averageBps = (notional: number, quantity: number): number => Math.round(notional / quantity / MICRO_PER_BPS);
 
 function useTicketKeys({ market, change, onOutcome }: TicketProps, form: { current: HTMLFormElement | null }): void {
   const { outcomes } = market;
@@ -239,29 +222,21 @@ function Confirmation({
   if (summary === null) return null;
   const { quantity, fills, notional, fee, hold } = summary;
   const isBuy = draft.side === "buy";
-  const expected = fills.quantity === 0 ? null : averageBps(fills.notional, fills.quantity);
-  const lines = [
-    ["Expected price", cents(expected ?? bound)],
+  const lines: [string, string][] = [
+    ["Expected price", cents(averageBps(fills) ?? bound)],
     [isBuy ? "At most" : "At least", cents(bound)],
     [isBuy ? "Expected cost" : "You get about", `${money(notional - fee)} USDC`],
     ...(isBuy
-      ? [
+      ? ([
           ["Held until it fills", `${money(hold)} USDC`],
           [`Pays if ${outcome.name}`, `${money(quantity * SHARE_MICRO)} USDC`],
-        ]
-      : [["Fee", `${money(fee)} USDC`]]),
+        ] as [string, string][])
+      : ([["Fee", `${money(fee)} USDC`]] as [string, string][])),
   ];
   return (
     <Dialog title={`${isBuy ? "Buy" : "Sell"} ${shares(quantity)} shares of ${outcome.name}?`} onClose={onClose}>
       <p>{market.question}</p>
-      <dl class="pairs" translate={false}>
-        {lines.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Pairs pairs={lines} />
       <div class="row halves">
         <button type="button" onClick={onClose}>
           Back

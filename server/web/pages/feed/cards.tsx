@@ -1,6 +1,7 @@
 /** The cards of markets and events. A card opens its page; its price buttons open the ticket. */
 import { capitalized, cents, chanceText, compact, date } from "../../format.ts";
-import { chance, chances, useInView, useLiveMarket } from "../../market-tickers.ts";
+import { isBinary, winnerOf } from "../../market-facts.ts";
+import { byChance, chance, chances, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
 import type { FeedItem, Market, Outcome } from "../../types.ts";
 import { BigChance } from "../../ui/chance.tsx";
@@ -27,8 +28,6 @@ export function MarketCard({ market: given }: { market: Market }) {
     </article>
   );
 }
-
-const isBinary = ({ outcomes }: Market): boolean => outcomes.length === 2;
 
 function Binary({ market }: { market: Market }) {
   const [yes, no] = market.outcomes;
@@ -98,9 +97,6 @@ function Leaders({ market }: { market: Market }) {
   );
 }
 
-const byChance = (outcomes: readonly Outcome[]): Outcome[] =>
-  [...outcomes].sort((a, b) => (chance(b) ?? 0) - (chance(a) ?? 0));
-
 export function EventCard({ event }: { event: Extract<FeedItem, { kind: "event" }> }) {
   const { ref, isInView } = useInView<HTMLElement>();
   const more = event.market_count - Math.min(SHOWN_MARKETS, event.markets.length);
@@ -145,10 +141,11 @@ function EventMarket({ market: given, isShown }: { market: Market; isShown: bool
 }
 
 /** The result of a market that has ended; null while it runs. */
-function resultOf({ status, outcomes, resolution }: Market): string | null {
+function resultOf(market: Market): string | null {
+  const { status, resolution } = market;
   if (resolution === null) return status === "closed" ? "Closed" : null;
   if (status === "voided") return "Voided";
-  const winner = outcomes.find(({ id }) => id === resolution.outcome_id);
+  const winner = winnerOf(market);
   return winner === undefined ? "Resolved" : `Resolved: ${winner.name}`;
 }
 

@@ -1,5 +1,6 @@
 /** The header of a market's page: breadcrumbs, question, status and volume. */
 import { capitalized, compact, dateTime, humanize } from "../../format.ts";
+import { isRunning } from "../../market-facts.ts";
 import { href } from "../../router.ts";
 import { request } from "../../session.ts";
 import type { Market, MarketEvent } from "../../types.ts";
@@ -25,7 +26,6 @@ export function MarketHeader({ market }: { market: Market }) {
     String(event_id),
   ).data;
   const status = market.status as keyof typeof TONES;
-  const isRunning = status === "open" || status === "halted";
   const volume = outcomes.reduce((sum, each) => sum + each.volume, 0);
   return (
     <header class="page-head">
@@ -54,7 +54,7 @@ export function MarketHeader({ market }: { market: Market }) {
           ["24 h volume", `${compact(market.volume_24h)} shares`],
           ["Volume", `${compact(volume)} shares`],
           ["Open interest", `${compact(market.open_interest)} sets`],
-          ["Closes", market.closes_at !== null && isRunning ? dateTime(market.closes_at) : null],
+          ["Closes", market.closes_at !== null && isRunning(market) ? dateTime(market.closes_at) : null],
         ]}
       />
     </header>
