@@ -23,7 +23,7 @@ import { createOperatorServices } from "./bootstrap/operator-services.ts";
 import { OverdueDeletion } from "./bootstrap/overdue.ts";
 import { preparePlatform } from "./bootstrap/platform.ts";
 import { PublicUrl } from "./bootstrap/public-url.ts";
-import { loadAllAccounts, loadExchange, logStart, restoreTrading, restoreVolumes } from "./bootstrap/recovery.ts";
+import { loadAllAccounts, loadExchange, logStart, restoreFigures, restoreTrading } from "./bootstrap/recovery.ts";
 import { createSampleSeed } from "./bootstrap/sample-seed.ts";
 import { applySeed, createSeedTarget, readSeed } from "./bootstrap/seed.ts";
 import { createShutdown, exitOnSignals, stopOnSignals } from "./bootstrap/shutdown.ts";
@@ -102,7 +102,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   // 6. Restore live orders, apply the seed, and do what fell due while the exchange was down.
   const restored = await restoreTrading(exchange, db, startedAt);
   db.close();
-  await restoreVolumes(exchange.registry, history, startedAt);
+  await restoreFigures(exchange.registry, history, startedAt);
   if (seed !== null) {
     await applySeed(seed, createSeedTarget(accounts, writer, identity.passwords), startedAt);
     await exchange.settled();

@@ -32,7 +32,7 @@ import { CLIENT_ORDER_ID_MS } from "../trading/limits.ts";
 import type { ExchangeDatabase } from "./database.ts";
 
 const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
+const WEEK_MS = 7 * DAY_MS;
 const IGNORED = { data(): void {}, error(): void {} };
 
 /** What memory holds before the first thread runs. */
@@ -107,11 +107,13 @@ export async function restoreTrading(exchange: Exchange, db: Database.Database, 
   return restored;
 }
 
-/** Loads the volumes of the last 24 hours, from the fills of the history. */
-export async function restoreVolumes(registry: MarketRegistry, history: History, now: number): Promise<void> {
+/** Loads the volumes of the last 24 hours and the prices of the last week from the history. */
+export async function restoreFigures(registry: MarketRegistry, history: History, now: number): Promise<void> {
+  const prices = await history.hourlyPrices(now - WEEK_MS);
+  for (let i = 0; i < prices.length; i += 3) registry.restorePrice(prices[i]!, prices[i + 1]!, prices[i + 2]!);
   for (const [marketId, hour, volume] of await history.hourlyVolumes(now - DAY_MS)) {
     const market = registry.get(marketId);
     assert(market !== undefined, "every fill has a market");
-    registry.addHourlyVolume(market, hour * HOUR_MS, volume);
+    registry.addHourlyVolume(market, hour, volume);
   }
 }

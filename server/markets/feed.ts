@@ -1,6 +1,6 @@
 /**
- * The feed: open markets, and events with open markets, in one list sorted by 24-hour volume, in numbered pages. Owns the
- * order; reads everything else at the time of the request.
+ * The feed: open markets, and events with open markets, in one list in numbered pages, by default with the largest volume
+ * of 24 hours first. Owns the orders; reads everything else at the time of the request.
  */
 
 import type { Static } from "typebox";
@@ -9,14 +9,17 @@ import type { Ledger } from "../../engine/ledger.ts";
 import type { EventRow } from "../../engine/projection/load/markets.ts";
 import type { TimeSlicer } from "../util/time-slicer.ts";
 import { DEFAULT_FEED_SIZE, MAX_LISTED_EVENT_MARKETS } from "./limits.ts";
+import { endKey } from "./lists.ts";
 import type { MarketRegistry, RegistryListener } from "./registry.ts";
 import type * as S from "./schemas.ts";
+import { FEED_SORTS } from "./schemas.ts";
 import { type MarketSearch, SearchHits } from "./search.ts";
 import { Column, type IdFilter, matches, SortedIds } from "./sorted-ids.ts";
 import type { Market } from "./types.ts";
 import { eventView, marketView } from "./views.ts";
 
 type FeedQuery = Static<typeof S.FeedQuery>;
+type Sort = NonNullable<FeedQuery["sort"]>;
 
 /** Feed entries have one id each: twice a market's id, or twice an event's id plus one. */
 const entryOfMarket = (id: number): number => 2 * id;
@@ -25,6 +28,9 @@ const isEvent = (entry: number): boolean => entry % 2 === 1;
 const idOf = (entry: number): number => entry >>> 1;
 
 const HOUR_MS = 3_600_000;
+const SORTS: readonly Sort[] = FEED_SORTS;
+/** The sorts that a trade can change. */
+const OF_TRADES: readonly Sort[] = ["volume", "movers"];
 const NOTHING = SearchHits.of([]);
 const isOpen = ({ status }: Market): boolean => status === MarketStatus.open;
 
@@ -33,10 +39,10 @@ export class MarketFeed implements RegistryListener {
   private readonly ledger: Ledger;
   private readonly search: MarketSearch;
   private readonly timeSlicer: TimeSlicer;
-  private readonly order: SortedIds;
+  private readonly orders: Readonly<Record<Sort, SortedIds>>;
   private readonly category = new Column();
   private readonly kind = new Column();
-  /** The time of the 24-hour volumes, ms. */
+  /** The time of the figures of 24 hours, ms. */
   private now = 0;
 
   constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch, timeSlicer: TimeSlicer) {
@@ -47,23 +53,35 @@ export class MarketFeed implements RegistryListener {
     const createdAt = (entry: number): number => {
       return (isEvent(entry) ? registry.event(idOf(entry)) : registry.market(idOf(entry))).createdAt;
     };
-    this.order = new SortedIds({
-      keyOf: (entry) => this.keyOf(entry),
-      tie: (a, b) => createdAt(b) - createdAt(a) || b - a,
-    });
+    const orderBy = (keyOf: (entry: number, markets: readonly Market[]) => number): SortedIds => {
+      const tie = (a: number, b: number): number => createdAt(b) - createdAt(a) || b - a;
+      return new SortedIds({ keyOf: (entry) => this.keyOf(entry, keyOf), tie });
+    };
+    this.orders = {
+      volume: orderBy((_, markets) => markets.reduce((sum, market) => sum + registry.dayVolume(market, this.now), 0)),
+      movers: orderBy((_, markets) =>
+        Math.max(...markets.filter(isOpen).map((each) => registry.dayMove(each, this.now))),
+      ),
+      created_at: orderBy(createdAt),
+      closes_at: orderBy((_, markets) => Math.max(...markets.filter(isOpen).map(({ closesAt }) => endKey(closesAt)))),
+    };
     registry.listen(this);
   }
 
-  private keyOf(entry: number): number {
-    const { registry, now } = this;
+  /** @param key of an entry and its markets; NaN for an entry that can't be traded */
+  private keyOf(entry: number, key: (entry: number, markets: readonly Market[]) => number): number {
+    const { registry } = this;
     const id = idOf(entry);
-    if (!isEvent(entry)) {
-      const market = registry.market(id);
-      return isOpen(market) ? registry.dayVolume(market, now) : Number.NaN;
+    const markets = isEvent(entry) ? registry.marketsOf(id) : [registry.market(id)];
+    return markets.some(isOpen) ? key(entry, markets) : Number.NaN;
+  }
+
+  /** Marks a market and its event in these orders. */
+  private mark({ id, eventId }: Market, sorts: readonly Sort[] = SORTS): void {
+    for (const sort of sorts) {
+      this.orders[sort].mark(entryOfMarket(id));
+      if (eventId !== null) this.orders[sort].mark(entryOfEvent(eventId));
     }
-    const markets = registry.marketsOf(id);
-    if (!markets.some(isOpen)) return Number.NaN;
-    return markets.reduce((sum, market) => sum + registry.dayVolume(market, now), 0);
   }
 
   // ---------------------------------------------------------------- registry changes
@@ -71,39 +89,41 @@ export class MarketFeed implements RegistryListener {
   marketAdded(market: Market): void {
     this.category.set(entryOfMarket(market.id), market.category);
     this.kind.set(entryOfMarket(market.id), "market");
-    this.volumeChanged(market);
+    this.mark(market);
   }
 
   eventAdded({ id, category }: EventRow): void {
     this.category.set(entryOfEvent(id), category);
     this.kind.set(entryOfEvent(id), "event");
-    this.order.mark(entryOfEvent(id));
+    for (const sort of SORTS) this.orders[sort].mark(entryOfEvent(id));
   }
 
   statusChanged(market: Market): void {
-    this.volumeChanged(market);
+    this.mark(market);
   }
 
-  marketDescribed({ id, category }: Market): void {
-    this.category.set(entryOfMarket(id), category);
+  marketDescribed(market: Market): void {
+    this.category.set(entryOfMarket(market.id), market.category);
+    this.mark(market, ["closes_at"]);
   }
 
-  volumeChanged({ id, eventId }: Market): void {
-    this.order.mark(entryOfMarket(id));
-    if (eventId !== null) this.order.mark(entryOfEvent(eventId));
+  volumeChanged(market: Market): void {
+    this.mark(market, OF_TRADES);
   }
 
   /** Sorts the feed at startup, so that the first request does not have to. */
   warmUp(now: number): void {
     this.now = now;
-    this.order.refresh(Number.MAX_SAFE_INTEGER);
+    for (const sort of SORTS) this.orders[sort].refresh(Number.MAX_SAFE_INTEGER);
   }
 
-  /** Every hour, the oldest hour leaves the volumes. */
-  private refresh(now: number): void {
-    if (Math.floor(now / HOUR_MS) !== Math.floor(this.now / HOUR_MS)) this.order.markAll();
+  /** Every hour, the oldest hour leaves the figures of 24 hours. */
+  private refresh(sort: Sort, now: number): void {
+    if (Math.floor(now / HOUR_MS) !== Math.floor(this.now / HOUR_MS)) {
+      for (const each of OF_TRADES) this.orders[each].markAll();
+    }
     this.now = now;
-    this.order.refresh();
+    this.orders[sort].refresh();
   }
 
   // ---------------------------------------------------------------- reading
@@ -121,30 +141,38 @@ export class MarketFeed implements RegistryListener {
   }
 
   private page(query: FeedQuery, found: readonly IdFilter[], now: number): string | Promise<string> {
-    const { page = 1, size = DEFAULT_FEED_SIZE, kind, category } = query;
+    const { page = 1, size = DEFAULT_FEED_SIZE, sort = "volume", kind, category } = query;
     const filters = [...found];
+    if (query.grouped === true) filters.push({ has: (entry) => this.isOwnEntry(entry) });
     if (kind !== undefined) filters.push(this.kind.having(String(kind)));
     if (category !== undefined) filters.push(this.category.having(category));
-    this.refresh(now);
-    const all = this.order.ids.subarray(0, this.order.size);
+    this.refresh(sort, now);
+    const order = this.orders[sort];
+    const all = order.ids.subarray(0, order.size);
     const wanted = filters.length === 0 ? all : all.filter((entry) => matches(entry, filters));
     // A copy: the order may change while the response is written in slices.
     const selected = [...wanted.subarray((page - 1) * size, page * size)];
     return this.timeSlicer.write(
       selected,
-      (entry) => this.text(entry, now),
+      (entry) => this.text(entry, query.sparklines === true, now),
       (items) => `{"items":[${items}],"page":${page},"size":${size},"total":${wanted.length}}`,
     );
   }
 
-  private text(entry: number, now: number): string {
+  /** Not a market that its event shows. */
+  private isOwnEntry(entry: number): boolean {
+    return isEvent(entry) || this.registry.market(idOf(entry)).eventId === null;
+  }
+
+  private text(entry: number, hasSparkline: boolean, now: number): string {
     const { registry, ledger } = this;
     const id = idOf(entry);
-    return isEvent(entry)
-      ? JSON.stringify({
-          kind: "event",
-          ...eventView(registry.event(id), registry, ledger, now, MAX_LISTED_EVENT_MARKETS),
-        })
-      : JSON.stringify({ kind: "market", ...marketView(registry.market(id), registry, ledger, now) });
+    if (isEvent(entry)) {
+      const view = eventView(registry.event(id), registry, ledger, now, MAX_LISTED_EVENT_MARKETS);
+      return JSON.stringify({ kind: "event", ...view });
+    }
+    const market = registry.market(id);
+    const sparkline = hasSparkline ? { sparkline: registry.sparkline(market, now) } : {};
+    return JSON.stringify({ kind: "market", ...marketView(market, registry, ledger, now), ...sparkline });
   }
 }

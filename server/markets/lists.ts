@@ -31,7 +31,7 @@ interface Sorts {
 }
 
 /** Soonest first; entries without an end come last. */
-const endKey = (closesAt: number | null): number => -(closesAt ?? Number.MAX_SAFE_INTEGER);
+export const endKey = (closesAt: number | null): number => -(closesAt ?? Number.MAX_SAFE_INTEGER);
 
 function sortsOf(volumeOf: (id: number) => number, closesAt: (id: number) => number | null): Sorts {
   return {

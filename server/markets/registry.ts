@@ -10,6 +10,7 @@ import type { Clock } from "../../engine/util/clock.ts";
 import type { MarketListener } from "../trading/types.ts";
 import { TextCache } from "../util/text-cache.ts";
 import { Depth, DepthMemory } from "./depth.ts";
+import { HOURS_A_DAY, HourlyPrices } from "./hourly-prices.ts";
 import { ImpliedBooks } from "./implied-books.ts";
 import { MAX_BOOK_TEXT_LENGTH, MAX_RECENT_TRADES } from "./limits.ts";
 import { NO_TRADE, OLD_TRADES, RecentTrades } from "./recent-trades.ts";
@@ -26,7 +27,6 @@ export interface RegistryListener {
 }
 
 const HOUR_MS = 3_600_000;
-const HOURS_A_DAY = 24;
 
 export class MarketRegistry {
   private readonly inOrder: Market[] = [];
@@ -98,7 +98,16 @@ export class MarketRegistry {
       isSettling: false,
       firstOutcomeId: row.firstOutcomeId,
       outcomes: outcomes.map(({ id, name, lastPrice, volume }) => {
-        return { id, name, lastPrice, volume, book: null, isWatched: false, ticker: TickerState.unwatched };
+        return {
+          id,
+          name,
+          lastPrice,
+          volume,
+          hourly: null,
+          book: null,
+          isWatched: false,
+          ticker: TickerState.unwatched,
+        };
       }),
       hourly: null,
       tradeSequence: this.firstTradeSequence,
@@ -312,17 +321,48 @@ export class MarketRegistry {
     outcome.lastPrice = price;
     outcome.volume += quantity;
     this.markTicker(outcome);
-    this.addHourlyVolume(market, at, quantity);
+    const hour = Math.floor(at / HOUR_MS);
+    recordHour(outcome, hour, price);
+    this.addHourlyVolume(market, hour, quantity);
     market.newestTrade = this.recentTrades.add(market.newestTrade, trade);
     return market;
   }
 
-  addHourlyVolume(market: Market, at: number, quantity: number): void {
-    const hour = Math.floor(at / HOUR_MS);
+  /** @param hour counted from the epoch */
+  addHourlyVolume(market: Market, hour: number, quantity: number): void {
     market.hourly ??= new Map();
     market.hourly.set(hour, (market.hourly.get(hour) ?? 0) + quantity);
     for (const old of market.hourly.keys()) if (old <= hour - HOURS_A_DAY) market.hourly.delete(old);
     for (const listener of this.listeners) listener.volumeChanged(market);
+  }
+
+  /** Records the last price of an hour before the start. @param hour counted from the epoch; ascending by outcome */
+  restorePrice(outcomeId: number, hour: number, price: number): void {
+    recordHour(outcomeIn(this.marketOf(outcomeId), outcomeId), hour, price);
+  }
+
+  /**
+   * The outcome's last price before the 24 hours that dayVolume counts, BPS. Null where it had not been traded, and once
+   * the market has ended.
+   */
+  dayAgoPrice(market: Market, outcome: Outcome, now: number): number | null {
+    if (!canTrade(market) || outcome.hourly === null) return null;
+    return outcome.hourly.before(Math.floor(now / HOUR_MS) - HOURS_A_DAY + 1);
+  }
+
+  /** How far the market has moved in 24 hours: the largest change among its outcomes, BPS. */
+  dayMove(market: Market, now: number): number {
+    let most = 0;
+    for (const outcome of market.outcomes) {
+      const before = this.dayAgoPrice(market, outcome, now);
+      if (before !== null && outcome.lastPrice !== null) most = Math.max(most, Math.abs(outcome.lastPrice - before));
+    }
+    return most;
+  }
+
+  /** The prices of the market's first outcome over the last week, for a small chart: see HourlyPrices. */
+  sparkline({ outcomes }: Market, now: number): number[] {
+    return outcomes[0]?.hourly?.sparkline(Math.floor(now / HOUR_MS)) ?? [];
   }
 
   /** Shares traded in the last 24 hours, to the hour. */
@@ -333,6 +373,11 @@ export class MarketRegistry {
     for (const [hour, quantity] of market.hourly) if (hour > oldest) volume += quantity;
     return volume;
   }
+}
+
+function recordHour(outcome: Outcome, hour: number, price: number): void {
+  outcome.hourly ??= new HourlyPrices(hour);
+  outcome.hourly.record(hour, price);
 }
 
 /** An outcome of the market that must exist. */

@@ -93,8 +93,21 @@ export const MarketsQuery = closed({
 
 export const MarketEventsQuery = closed({ ...page, ...listFilters, sort });
 
+export const FEED_SORTS = ["volume", "movers", "created_at", "closes_at"] as const;
+
 export const FeedQuery = closed({
   ...listFilters,
+  sort: Type.Optional(
+    about(
+      names(FEED_SORTS),
+      "volume of the last 24 hours by default; movers: the largest change of a price in 24 hours; created_at: newest first; " +
+        "closes_at: the next to close first",
+    ),
+  ),
+  grouped: Type.Optional(
+    Type.Boolean({ description: "true: markets of an event appear in the event only, not by themselves" }),
+  ),
+  sparklines: Type.Optional(Type.Boolean({ description: "true: markets have their `sparkline`" })),
   kind: Type.Optional(about(names(["market", "event"]), "both by default")),
   page: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })),
   size: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_FEED_SIZE, default: DEFAULT_FEED_SIZE })),
@@ -136,6 +149,10 @@ export const OutcomeSchema = closed({
   name: Type.String(),
   index: Type.Integer({ minimum: 0, description: "position among the market's outcomes, from 0" }),
   last_price: about(nullable(Price), "basis points: price of its last trade"),
+  price_24h_ago: about(
+    nullable(Price),
+    "basis points: its last price 24 hours ago, to the hour; null if it had not been traded, and once the market has ended",
+  ),
   best_bid: about(nullable(Price), "basis points: highest buy price"),
   best_ask: about(nullable(Price), "basis points: lowest sell price"),
   implied_bid: ImpliedBid,
@@ -198,7 +215,17 @@ const event = {
 
 export const EventSchema = closed(event);
 
-export const FeedMarket = closed({ kind: Type.Literal("market"), ...market });
+export const FeedMarket = closed({
+  kind: Type.Literal("market"),
+  ...market,
+  sparkline: Type.Optional(
+    Type.Array(Price, {
+      description:
+        "with ?sparklines=true: the first outcome's prices every four hours of the last week, in basis points, the oldest first and " +
+        "the last price at the end; shorter where it has been traded for less time",
+    }),
+  ),
+});
 
 export const FeedEvent = closed({ kind: Type.Literal("event"), ...event });
 

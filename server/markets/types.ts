@@ -2,6 +2,7 @@
 
 import type { MarketStatus } from "../../engine/constants.ts";
 import type { Depth } from "./depth.ts";
+import type { HourlyPrices } from "./hourly-prices.ts";
 
 /** A match from its taker's side. */
 export interface Trade {
@@ -22,6 +23,8 @@ export interface Outcome {
   readonly name: string;
   lastPrice: number | null;
   volume: number;
+  /** Null until it is traded, or known to have been. */
+  hourly: HourlyPrices | null;
   book: Depth | null;
   /** Its book has followers: only then are changes published. */
   isWatched: boolean;

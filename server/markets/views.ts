@@ -12,7 +12,7 @@ import { MAX_EVENT_MARKETS } from "./limits.ts";
 import { type MarketRegistry, marketStatusName } from "./registry.ts";
 import type { Market } from "./types.ts";
 
-/** @param now for the volume of the last 24 hours */
+/** @param now for the figures of the last 24 hours */
 export function marketView(market: Market, registry: MarketRegistry, ledger: Ledger, now: number): object {
   const tradable = tradablePrices(market);
   return {
@@ -27,6 +27,7 @@ export function marketView(market: Market, registry: MarketRegistry, ledger: Led
       name: outcome.name,
       index,
       last_price: outcome.lastPrice,
+      price_24h_ago: registry.dayAgoPrice(market, outcome, now),
       best_bid: outcome.book?.bestBid ?? null,
       best_ask: outcome.book?.bestAsk ?? null,
       implied_bid: tradable[index]?.bid ?? null,
@@ -48,6 +49,7 @@ export function marketView(market: Market, registry: MarketRegistry, ledger: Led
 export function newMarketView({ id, slug, outcomes, proposedBy, createdAt }: Market, texts: MarketTexts): object {
   const untraded = {
     last_price: null,
+    price_24h_ago: null,
     best_bid: null,
     best_ask: null,
     implied_bid: null,

@@ -1,7 +1,9 @@
 /** Reads candles as the API shows them: ascending, without a gap. */
 import type Database from "better-sqlite3";
+import { MarketStatus } from "../../engine/constants.ts";
 
 const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
 
 export interface CandlesOptions {
   outcomeId: number;
@@ -31,6 +33,28 @@ export function prepareCandles(db: Database.Database): (options: CandlesOptions)
     const candles = new Map<number, Candle>();
     for (const row of rows.all(options) as Candle[]) candles.set(row[0], row);
     return candlesJson(candles, options.first, options.last, options.minutes * MINUTE_MS);
+  };
+}
+
+/** Returns a reader of the price at the end of each hour since a moment, ms: see History.hourlyPrices. */
+export function prepareHourlyPrices(db: Database.Database): (options: { since: number }) => Int32Array {
+  const outcomes = db
+    .prepare("SELECT outcomes.id FROM markets JOIN outcomes ON market_id = markets.id WHERE status IN (?, ?)")
+    .pluck();
+  const closes = db
+    .prepare(
+      `SELECT open_time / ${HOUR_MS}, close FROM candles WHERE outcome_id = @outcomeId AND interval = 60
+       AND open_time >= coalesce((SELECT max(open_time) FROM candles
+         WHERE outcome_id = @outcomeId AND interval = 60 AND open_time < @since), @since) ORDER BY open_time`,
+    )
+    .raw();
+  return ({ since }) => {
+    const found: number[] = [];
+    for (const outcomeId of outcomes.all(MarketStatus.open, MarketStatus.halted) as number[]) {
+      for (const [hour, close] of closes.all({ outcomeId, since }) as [number, number][])
+        found.push(outcomeId, hour, close);
+    }
+    return Int32Array.from(found);
   };
 }
 

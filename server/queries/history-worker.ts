@@ -6,7 +6,7 @@ import { workerData } from "node:worker_threads";
 import { archivesBeside, LogFiles } from "../../engine/log/log-files.ts";
 import { prepareObsoleteRows } from "../../engine/projection/writes/sweep.ts";
 import { openReadOnly } from "../../engine/util/wal-database.ts";
-import { prepareCandles } from "./candle-reader.ts";
+import { prepareCandles, prepareHourlyPrices } from "./candle-reader.ts";
 import { prepareFills } from "./fill-reader.ts";
 import type { HistoryFiles } from "./history.ts";
 import { prepareHolders } from "./holder-reader.ts";
@@ -62,5 +62,6 @@ export const audits = snapshot(operatorReads.audits);
 export const trail = snapshot(prepareTrail(db));
 
 export const candles = snapshot(prepareCandles(db));
+export const hourlyPrices = snapshot(prepareHourlyPrices(db));
 export const search = snapshot(prepareSearch(db));
 export const idempotencyKey = snapshot(prepareKeyLookup(db));

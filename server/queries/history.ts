@@ -201,6 +201,14 @@ export class History {
     return this.run(EXCHANGE, "hourlyVolumes", { since });
   }
 
+  /**
+   * The price at the end of each hour since a moment, and the last one before it, of the outcomes that can be traded.
+   * @returns outcome id, hour and BPS in turn; ascending by hour for each outcome
+   */
+  hourlyPrices(since: number): Promise<Int32Array> {
+    return this.run(EXCHANGE, "hourlyPrices", { since });
+  }
+
   /** The markets or events that have all of `words`, each at a word's start: one bit per id, the lowest bit first. */
   search(table: SearchTable, words: readonly string[]): Promise<Uint32Array> {
     return this.run(SEARCHES, "search", { table, words });

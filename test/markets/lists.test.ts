@@ -23,7 +23,7 @@ interface EventJson {
 }
 
 interface FeedJson {
-  readonly items: readonly (EventJson & MarketJson & { readonly kind: string })[];
+  readonly items: readonly (EventJson & MarketJson & { readonly kind: string; readonly sparkline?: number[] })[];
   readonly total: number;
 }
 
@@ -434,12 +434,53 @@ describe("the feed", () => {
     }
   });
 
-  test.for(["page=0", "size=101", "size=0", "kind=other", "kind=", "sort=volume", "cursor=x", "page=1&page=2"])(
-    "refuses %s",
-    async (query) => {
-      expect((await client.request("GET", `/feed?${query}`)).code).toBe(40000);
-    },
-  );
+  test("groups the markets of events in these, and sorts by what is new and what closes next", async () => {
+    const all = await everyPlace();
+    const grouped = all.filter(({ kind, event_id }) => kind === "event" || event_id === null);
+    expect(grouped.length).toBeLessThan(all.length);
+    expect(slugs(await everyPlace("&grouped=true"))).toEqual(slugs(grouped));
+    expect(slugs(await everyPlace("&grouped=false&sort=volume"))).toEqual(slugs(all));
+    // An event closes with its first market.
+    const markets = await everyMarket();
+    const next = (place: FeedJson["items"][number]): number =>
+      place.kind === "market"
+        ? endOf(place)
+        : Math.min(...markets.filter(({ event_id }) => event_id === place.id).map(endOf));
+    for (const [filter, places] of [
+      ["", all],
+      ["&grouped=true", grouped],
+      ["&category=sports", all.filter(({ category }) => category === "sports")],
+    ] as const) {
+      const created = (await everyPlace(`&sort=created_at${filter}`)).map(({ created_at }) => created_at);
+      expect(created).toEqual(places.map(({ created_at }) => created_at).sort((a, b) => b - a));
+      const closing = await everyPlace(`&sort=closes_at${filter}`);
+      expect(closing.map(next)).toEqual(places.map(next).sort((a, b) => a - b));
+    }
+  });
+
+  test("has a sparkline of traded markets, for those who ask", async () => {
+    const traded = new Map((await everyMarket()).map(({ id, outcomes }) => [id, outcomes[0]!.last_price]));
+    for (const { kind, id, sparkline } of await everyPlace("&sparklines=true")) {
+      const price = traded.get(id)!;
+      expect(sparkline).toEqual(kind === "event" ? undefined : price === null ? [] : [price]);
+    }
+    for (const place of await everyPlace("&sparklines=false")) expect(place.sparkline).toBeUndefined();
+  });
+
+  test.for([
+    "page=0",
+    "size=101",
+    "size=0",
+    "kind=other",
+    "kind=",
+    "sort=best",
+    "grouped=yes",
+    "sparklines=",
+    "cursor=x",
+    "page=1&page=2",
+  ])("refuses %s", async (query) => {
+    expect((await client.request("GET", `/feed?${query}`)).code).toBe(40000);
+  });
 });
 
 test("after a restart, lists, search, events and feed reflect the markets' status", async () => {

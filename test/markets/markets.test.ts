@@ -74,7 +74,7 @@ describe("the list of markets", () => {
     expect(Math.abs(created_at - Date.now())).toBeLessThan(300_000);
     expect(opens_at).toBe(created_at);
     const none = { best_bid: null, best_ask: null, implied_bid: null, implied_ask: null };
-    const outcome = { last_price: null, ...none, volume: 0 };
+    const outcome = { last_price: null, price_24h_ago: null, ...none, volume: 0 };
     expect(market).toEqual({
       id: expect.any(Number),
       slug: "market-10",

@@ -86,6 +86,7 @@ describe("an order preview", () => {
     name: "Yes",
     index: 0,
     last_price: null,
+    price_24h_ago: null,
     best_bid: null,
     best_ask: null,
     implied_bid: null,
