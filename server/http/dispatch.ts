@@ -39,6 +39,8 @@ export interface CompiledRoute {
   readonly headers: readonly Header[];
 }
 
+const VARIES: readonly Header[] = [["Vary", "Accept-Encoding"]];
+
 export function compileRoutes(routes: readonly Route[]): CompiledRoute[] {
   return routes.map((route) => {
     const { method, path, rateClass, oauth } = route;
@@ -60,7 +62,7 @@ export function compileRoutes(routes: readonly Route[]): CompiledRoute[] {
       signsIn,
       isOwn: isForOwnPages(route),
       needsAddress,
-      headers: deprecationHeaders(route.deprecated),
+      headers: [...deprecationHeaders(route.deprecated), ...(route.compressed ? VARIES : [])],
     };
   });
 }

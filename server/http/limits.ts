@@ -21,6 +21,10 @@ export const REPORT_REFUSED_MS = 60_000;
 /** The request line and all header fields: browsers send the cookies of every program on the same host name. */
 export const MAX_HEAD_BYTES = 16 * 1024;
 export const MAX_BODY_BYTES = 64 * 1024;
+/** Shorter responses fit in one packet: they are not compressed. Characters. */
+export const MIN_COMPRESSED_LENGTH = 1_400;
+/** Responses that are compressed at a time, 256 KiB of memory each; beyond them, responses leave as they are. */
+export const MAX_COMPRESSING = 32;
 /** The largest body of a sign-in request, which anybody may send without a token. */
 export const MAX_SIGN_IN_BODY_BYTES = 8 * 1024;
 /** Nested containers in a MessagePack message; clients need four levels. */

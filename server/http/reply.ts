@@ -4,6 +4,8 @@
  */
 import type { HttpResponse } from "uWebSockets.js";
 import { randomBytes } from "node:crypto";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 import { systemClock } from "../../engine/util/clock.ts";
 import { type ApiError, asApiError } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
@@ -11,6 +13,7 @@ import type { Counters } from "../util/counters.ts";
 import { prefers } from "./content-negotiation.ts";
 import type { Header } from "./deprecation.ts";
 import type { EventLoopGuard } from "./event-loop-guard.ts";
+import { MAX_COMPRESSING, MIN_COMPRESSED_LENGTH } from "./limits.ts";
 import { encodeJson } from "./message-pack.ts";
 import { RateLimited, type RateState } from "./rate-limiter.ts";
 import type { RequestHead } from "./request-head.ts";
@@ -88,6 +91,10 @@ const STATUS_LINES: Readonly<Record<number, string>> = {
 
 const statusLine = (status: number): string => STATUS_LINES[status] ?? String(status);
 
+/** On a thread of the pool of Node. */
+const compress = promisify(gzip);
+let compressing = 0;
+
 /** How the responses of a route look. */
 export interface ReplyOptions {
   readonly logger: Logger;
@@ -130,6 +137,8 @@ export class Reply implements Responder {
   private readonly isHeldBack: boolean;
   /** Error responses leave at once: the rate limits passed the request in a known address's own bucket. */
   private isUnthrottled = false;
+  /** A long success is compressed. */
+  private isCompressed = false;
   private headers: Header[] | null = null;
   private isAnswered = false;
   private isAborted = false;
@@ -160,13 +169,31 @@ export class Reply implements Responder {
     this.isUnthrottled = true;
   }
 
+  /** The client accepts gzip, and the route's responses may be long. */
+  compress(): void {
+    this.isCompressed = !this.packed;
+  }
+
   header(name: string, value: string): void {
     this.headers ??= [];
     this.headers.push([name, value]);
   }
 
   data(json: string): void {
-    if (!this.isAnswered && !this.isAborted) this.write(this.options.status, successBody(json));
+    if (this.isAnswered || this.isAborted) return;
+    const body = successBody(json);
+    if (this.isCompressed && body.length >= MIN_COMPRESSED_LENGTH && compressing < MAX_COMPRESSING) {
+      void this.writeCompressed(body);
+    } else this.write(this.options.status, body);
+  }
+
+  private async writeCompressed(body: string): Promise<void> {
+    this.isAnswered = true;
+    compressing++;
+    const bytes = await compress(body).catch(() => null);
+    compressing--;
+    if (bytes !== null) this.header("Content-Encoding", "gzip");
+    this.write(this.options.status, bytes ?? body);
   }
 
   /** A body without envelope: health, redirects, and what standards fix. */

@@ -110,6 +110,8 @@ export interface Route {
   readonly failurePage: ((error: ApiError) => string) | null;
   /** Cache-Control of a success; null: no-store. */
   readonly cache: string | null;
+  /** Clients that accept gzip get long responses compressed. */
+  readonly compressed: boolean;
   /** It will be removed: each response says so. */
   readonly deprecated: Deprecation | null;
   readonly handler: (request: RouteRequest) => string | Promise<string | undefined> | undefined;
@@ -137,6 +139,7 @@ type Optional =
   | "contentType"
   | "failurePage"
   | "cache"
+  | "compressed"
   | "deprecated";
 type Access = Route["access"];
 
@@ -216,6 +219,7 @@ export function route<
     contentType: null,
     failurePage: null,
     cache: null,
+    compressed: false,
     deprecated: null,
     ...given,
     idempotencyKey,

@@ -10,6 +10,7 @@ import type { Logger } from "../logger.ts";
 import type { OrderedReads } from "../trading/types.ts";
 import { type BodyOptions, BodyReader, collectNothing } from "./body.ts";
 import { type ClientAddress, NO_ADDRESS } from "./client-address.ts";
+import { allowsEncoding } from "./content-negotiation.ts";
 import {
   admit,
   type CredentialOptions,
@@ -77,7 +78,9 @@ function registerRoute(app: TemplatedApp, path: string, compiled: CompiledRoute,
   const replyOptions: ReplyOptions = { logger, counters, securityHeaders, guard, throttle, ...look };
   const handlerOf = (each: ReplyOptions) => (res: HttpResponse, req: HttpRequest) => {
     head.read(req);
-    serve(compiled, res, req, new Reply(res, head, each), options);
+    const reply = new Reply(res, head, each);
+    if (route.compressed && allowsEncoding(req.getHeader("accept-encoding"), "gzip")) reply.compress();
+    serve(compiled, res, req, reply, options);
   };
   const handler = handlerOf(replyOptions);
   if (route.method === "GET") app.get(path, handler).head(path, handlerOf({ ...replyOptions, isHead: true }));

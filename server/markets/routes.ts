@@ -49,6 +49,7 @@ function marketRoutes({ exchange, lists }: MarketRouteContext): Route[] {
     route({
       method: "GET",
       path: "/markets",
+      compressed: true,
       summary: "Markets, newest first; open ones by default",
       query: S.MarketsQuery,
       response: pageOf(S.MarketSchema),
@@ -96,6 +97,7 @@ function tradeRoutes({ exchange, history }: MarketRouteContext): Route[] {
     route({
       method: "GET",
       path: "/markets/:id/candles",
+      compressed: true,
       summary: "Candles of one outcome (the first by default) in UTC: open, high, low, close and volume",
       query: S.CandlesQuery,
       response: S.Candles,
@@ -137,6 +139,7 @@ function eventRoutes({ exchange, lists, feed }: MarketRouteContext): Route[] {
     route({
       method: "GET",
       path: "/events",
+      compressed: true,
       summary: "Events with their markets, newest first",
       query: S.MarketEventsQuery,
       response: pageOf(S.EventSchema),
@@ -147,6 +150,7 @@ function eventRoutes({ exchange, lists, feed }: MarketRouteContext): Route[] {
     route({
       method: "GET",
       path: "/events/:id",
+      compressed: true,
       summary: "An event by id or slug, with its markets",
       response: S.EventSchema,
       handler({ params, now }) {
@@ -158,6 +162,7 @@ function eventRoutes({ exchange, lists, feed }: MarketRouteContext): Route[] {
     route({
       method: "GET",
       path: "/feed",
+      compressed: true,
       summary: "Open markets, and events with open markets, in one list ordered by the volume of the last 24 hours",
       query: S.FeedQuery,
       response: S.Feed,
