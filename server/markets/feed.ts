@@ -16,7 +16,7 @@ import { FEED_SORTS } from "./schemas.ts";
 import { type MarketSearch, SearchHits } from "./search.ts";
 import { Column, type IdFilter, matches, SortedIds } from "./sorted-ids.ts";
 import type { Market } from "./types.ts";
-import { eventView, marketView } from "./views.ts";
+import { eventView, isListed, marketView } from "./views.ts";
 
 type FeedQuery = Static<typeof S.FeedQuery>;
 type Sort = NonNullable<FeedQuery["sort"]>;
@@ -42,6 +42,8 @@ export class MarketFeed implements RegistryListener {
   private readonly orders: Readonly<Record<Sort, SortedIds>>;
   private readonly category = new Column();
   private readonly kind = new Column();
+  /** The response of GET /categories; null: a market has changed. */
+  private categories: string | null = null;
   /** The time of the figures of 24 hours, ms. */
   private now = 0;
 
@@ -89,6 +91,7 @@ export class MarketFeed implements RegistryListener {
   marketAdded(market: Market): void {
     this.category.set(entryOfMarket(market.id), market.category);
     this.kind.set(entryOfMarket(market.id), "market");
+    this.categories = null;
     this.mark(market);
   }
 
@@ -99,11 +102,13 @@ export class MarketFeed implements RegistryListener {
   }
 
   statusChanged(market: Market): void {
+    this.categories = null;
     this.mark(market);
   }
 
   marketDescribed(market: Market): void {
     this.category.set(entryOfMarket(market.id), market.category);
+    this.categories = null;
     this.mark(market, ["closes_at"]);
   }
 
@@ -128,6 +133,21 @@ export class MarketFeed implements RegistryListener {
 
   // ---------------------------------------------------------------- reading
 
+  /** The categories of all listed markets, as JSON, and how many markets of each are open. */
+  readCategories(): string {
+    this.categories ??= JSON.stringify({ items: this.countCategories() });
+    return this.categories;
+  }
+
+  private countCategories(): object[] {
+    const open = new Map<string, number>();
+    for (const market of this.registry.all()) {
+      if (market.category === null || !isListed(market)) continue;
+      open.set(market.category, (open.get(market.category) ?? 0) + (isOpen(market) ? 1 : 0));
+    }
+    return [...open].sort(([a], [b]) => (a < b ? -1 : 1)).map(([category, markets]) => ({ category, open: markets }));
+  }
+
   read(query: FeedQuery, now: number): string | Promise<string> {
     const { kind, q } = query;
     if (q === undefined) return this.page(query, [], now);
@@ -143,9 +163,12 @@ export class MarketFeed implements RegistryListener {
   private page(query: FeedQuery, found: readonly IdFilter[], now: number): string | Promise<string> {
     const { page = 1, size = DEFAULT_FEED_SIZE, sort = "volume", kind, category } = query;
     const filters = [...found];
-    if (query.grouped === true) filters.push({ has: (entry) => this.isOwnEntry(entry) });
     if (kind !== undefined) filters.push(this.kind.having(String(kind)));
     if (category !== undefined) filters.push(this.category.having(category));
+    if (query.grouped === true) {
+      const others = [...filters];
+      filters.push({ has: (entry) => !this.isInEvent(entry, others) });
+    }
     this.refresh(sort, now);
     const order = this.orders[sort];
     const all = order.ids.subarray(0, order.size);
@@ -159,20 +182,20 @@ export class MarketFeed implements RegistryListener {
     );
   }
 
-  /** Not a market that its event shows. */
-  private isOwnEntry(entry: number): boolean {
-    return isEvent(entry) || this.registry.market(idOf(entry)).eventId === null;
+  /** True of a market whose event is in the list too. */
+  private isInEvent(entry: number, filters: readonly IdFilter[]): boolean {
+    const eventId = isEvent(entry) ? null : this.registry.market(idOf(entry)).eventId;
+    return eventId !== null && matches(entryOfEvent(eventId), filters);
   }
 
-  private text(entry: number, hasSparkline: boolean, now: number): string {
+  private text(entry: number, hasSparklines: boolean, now: number): string {
     const { registry, ledger } = this;
     const id = idOf(entry);
     if (isEvent(entry)) {
-      const view = eventView(registry.event(id), registry, ledger, now, MAX_LISTED_EVENT_MARKETS);
+      const view = eventView(registry.event(id), registry, ledger, now, MAX_LISTED_EVENT_MARKETS, hasSparklines);
       return JSON.stringify({ kind: "event", ...view });
     }
     const market = registry.market(id);
-    const sparkline = hasSparkline ? { sparkline: registry.sparkline(market, now) } : {};
-    return JSON.stringify({ kind: "market", ...marketView(market, registry, ledger, now), ...sparkline });
+    return JSON.stringify({ kind: "market", ...marketView(market, registry, ledger, now, hasSparklines) });
   }
 }

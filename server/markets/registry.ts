@@ -360,9 +360,9 @@ export class MarketRegistry {
     return most;
   }
 
-  /** The prices of the market's first outcome over the last week, for a small chart: see HourlyPrices. */
-  sparkline({ outcomes }: Market, now: number): number[] {
-    return outcomes[0]?.hourly?.sparkline(Math.floor(now / HOUR_MS)) ?? [];
+  /** The outcome's prices over the last week, for a small chart: see HourlyPrices. */
+  sparkline({ hourly }: Outcome, now: number): number[] {
+    return hourly?.sparkline(Math.floor(now / HOUR_MS)) ?? [];
   }
 
   /** Shares traded in the last 24 hours, to the hour. */

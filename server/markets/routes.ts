@@ -73,6 +73,7 @@ function tradeRoutes({ exchange, history }: MarketRouteContext): Route[] {
     route({
       method: "GET",
       path: "/markets/:id/trades",
+      compressed: true,
       summary: "A market's trades, newest first: one per match, from the taker's side",
       query: S.TradesQuery,
       response: pageOf(S.Trade),
@@ -169,6 +170,14 @@ function eventRoutes({ exchange, lists, feed }: MarketRouteContext): Route[] {
       handler({ query, now }) {
         return feed.read(query, now);
       },
+    }),
+    route({
+      method: "GET",
+      path: "/categories",
+      summary: "The categories that markets have",
+      response: S.Categories,
+      compressed: true,
+      handler: () => feed.readCategories(),
     }),
     route({
       method: "GET",

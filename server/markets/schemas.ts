@@ -105,9 +105,9 @@ export const FeedQuery = closed({
     ),
   ),
   grouped: Type.Optional(
-    Type.Boolean({ description: "true: markets of an event appear in the event only, not by themselves" }),
+    Type.Boolean({ description: "true: markets of an event that is in the list appear in it only, not by themselves" }),
   ),
-  sparklines: Type.Optional(Type.Boolean({ description: "true: markets have their `sparkline`" })),
+  sparklines: Type.Optional(Type.Boolean({ description: "true: outcomes have their `sparkline`" })),
   kind: Type.Optional(about(names(["market", "event"]), "both by default")),
   page: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })),
   size: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_FEED_SIZE, default: DEFAULT_FEED_SIZE })),
@@ -158,6 +158,13 @@ export const OutcomeSchema = closed({
   implied_bid: ImpliedBid,
   implied_ask: ImpliedAsk,
   volume: shares("traded so far"),
+  sparkline: Type.Optional(
+    Type.Array(Price, {
+      description:
+        "in the feed with ?sparklines=true: prices every four hours of the last week, in basis points, the oldest first and the last " +
+        "price at the end; shorter where it has been traded for less time",
+    }),
+  ),
 });
 
 const Volume = Type.Integer({ minimum: 0, description: "shares" });
@@ -215,17 +222,7 @@ const event = {
 
 export const EventSchema = closed(event);
 
-export const FeedMarket = closed({
-  kind: Type.Literal("market"),
-  ...market,
-  sparkline: Type.Optional(
-    Type.Array(Price, {
-      description:
-        "with ?sparklines=true: the first outcome's prices every four hours of the last week, in basis points, the oldest first and " +
-        "the last price at the end; shorter where it has been traded for less time",
-    }),
-  ),
-});
+export const FeedMarket = closed({ kind: Type.Literal("market"), ...market });
 
 export const FeedEvent = closed({ kind: Type.Literal("event"), ...event });
 
@@ -234,6 +231,16 @@ export const Feed = closed({
   page: Type.Integer({ description: "from 1" }),
   size: Type.Integer({ description: "items per page" }),
   total: Type.Integer({ description: "items on all pages" }),
+});
+
+export const Categories = closed({
+  items: Type.Array(
+    closed({
+      category: Type.String(),
+      open: Type.Integer({ minimum: 0, description: "open markets of the category" }),
+    }),
+    { description: "in alphabetical order" },
+  ),
 });
 
 export const Trade = closed({

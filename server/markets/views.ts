@@ -12,8 +12,14 @@ import { MAX_EVENT_MARKETS } from "./limits.ts";
 import { type MarketRegistry, marketStatusName } from "./registry.ts";
 import type { Market } from "./types.ts";
 
-/** @param now for the figures of the last 24 hours */
-export function marketView(market: Market, registry: MarketRegistry, ledger: Ledger, now: number): object {
+/** @param now for the figures of the last 24 hours @param hasSparklines adds each outcome's prices of the last week */
+export function marketView(
+  market: Market,
+  registry: MarketRegistry,
+  ledger: Ledger,
+  now: number,
+  hasSparklines = false,
+): object {
   const tradable = tradablePrices(market);
   return {
     id: market.id,
@@ -33,6 +39,7 @@ export function marketView(market: Market, registry: MarketRegistry, ledger: Led
       implied_bid: tradable[index]?.bid ?? null,
       implied_ask: tradable[index]?.ask ?? null,
       volume: outcome.volume,
+      ...(hasSparklines ? { sparkline: registry.sparkline(outcome, now) } : {}),
     })),
     event_id: market.eventId,
     opens_at: market.opensAt,
@@ -105,6 +112,7 @@ export function eventView(
   ledger: Ledger,
   now: number,
   most = MAX_EVENT_MARKETS,
+  hasSparklines = false,
 ): object {
   const markets = registry.marketsOf(event.id).filter(isListed);
   let volume = 0;
@@ -123,7 +131,7 @@ export function eventView(
     volume,
     volume_24h: dayVolume,
     market_count: markets.length,
-    markets: selectMarkets(markets, most).map((market) => marketView(market, registry, ledger, now)),
+    markets: selectMarkets(markets, most).map((market) => marketView(market, registry, ledger, now, hasSparklines)),
   };
 }
 

@@ -6,6 +6,7 @@ import type {
   BookQuery,
   Candles,
   CandlesQuery,
+  Categories,
   Feed,
   FeedQuery,
   MarketBook,
@@ -281,6 +282,11 @@ export const MARKET_TEXTS: OperationTexts = {
     response: example.pageOf(example.event),
   },
   "GET /events/:id": { id: "getEvent", tag: "Markets", params: { id: 1 }, response: example.event },
+  "GET /categories": {
+    id: "listCategories",
+    tag: "Markets",
+    response: { items: [{ category: "economics", open: 1 }] } satisfies Static<typeof Categories>,
+  },
   "GET /feed": {
     id: "getFeed",
     tag: "Markets",

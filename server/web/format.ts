@@ -94,9 +94,14 @@ export const compact = (count: number): string => (count < MIN_COMPACT ? shares(
 
 const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 const DATE_TIME = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+const SHORT_DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const SHORT_TIME = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
 export const date = (at: number | null): string => (at === null ? "–" : DATE.format(at));
+/** "25 Oct", or "14:30" on an axis of less than two days. @param span ms that the axis covers */
+export const axisTime = (at: number, span: number): string =>
+  (span < 2 * 86_400_000 ? SHORT_TIME : SHORT_DATE).format(at);
 export const dateTime = (at: number | null): string => (at === null ? "–" : DATE_TIME.format(at));
 export const clock = (at: number): string => CLOCK.format(at);
 

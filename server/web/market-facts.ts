@@ -7,6 +7,20 @@ export const isBinary = ({ outcomes }: Pick<Market, "outcomes">): boolean => out
 /** It has a book: orders rest in it, traded or halted. */
 export const isRunning = ({ status }: Pick<Market, "status">): boolean => status === "open" || status === "halted";
 
+/**
+ * How far each outcome has moved in 24 hours, BPS by index; null where it had not been traded. Of two outcomes, the second
+ * moves against the first.
+ */
+export function dayChanges({ outcomes }: Pick<Market, "outcomes">): readonly (number | null)[] {
+  const own = outcomes.map(({ last_price, price_24h_ago }) =>
+    last_price === null || price_24h_ago === null ? null : last_price - price_24h_ago,
+  );
+  if (!isBinary({ outcomes })) return own;
+  const [first = null, second = null] = own;
+  const change = first ?? (second === null ? null : -second);
+  return [change, change === null ? null : -change];
+}
+
 /** The outcome that pays in full; undefined without one, or before the market is resolved. */
 export const winnerOf = ({ outcomes, resolution }: Pick<Market, "outcomes" | "resolution">): Outcome | undefined =>
   outcomes.find(({ id }) => id === resolution?.outcome_id);

@@ -391,7 +391,7 @@ describe.skipIf(NO_BROWSER)("the ticket", () => {
     await page.goto("/");
     await expectLoaded(page);
     expect(await card.count()).toBe(0);
-    await page.getByText("Ended", { exact: true }).click();
+    await page.locator(".sort-choice select").selectOption("Archive");
     await card.waitFor();
     await page.goto("/search?q=question");
     await page.getByRole("heading", { name: "Closed and resolved" }).waitFor();

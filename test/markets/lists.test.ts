@@ -23,7 +23,7 @@ interface EventJson {
 }
 
 interface FeedJson {
-  readonly items: readonly (EventJson & MarketJson & { readonly kind: string; readonly sparkline?: number[] })[];
+  readonly items: readonly (EventJson & MarketJson & { readonly kind: string })[];
   readonly total: number;
 }
 
@@ -436,9 +436,15 @@ describe("the feed", () => {
 
   test("groups the markets of events in these, and sorts by what is new and what closes next", async () => {
     const all = await everyPlace();
-    const grouped = all.filter(({ kind, event_id }) => kind === "event" || event_id === null);
+    const groupedOf = (places: FeedJson["items"]): FeedJson["items"] => {
+      const events = new Set(places.filter(({ kind }) => kind === "event").map(({ id }) => id));
+      return places.filter(({ kind, event_id }) => kind === "event" || event_id === null || !events.has(event_id));
+    };
+    const grouped = groupedOf(all);
     expect(grouped.length).toBeLessThan(all.length);
-    expect(slugs(await everyPlace("&grouped=true"))).toEqual(slugs(grouped));
+    for (const filter of ["", "&category=sports", "&q=many", "&kind=market", "&kind=event", "&q=question"]) {
+      expect(slugs(await everyPlace(`&grouped=true${filter}`))).toEqual(slugs(groupedOf(await everyPlace(filter))));
+    }
     expect(slugs(await everyPlace("&grouped=false&sort=volume"))).toEqual(slugs(all));
     // An event closes with its first market.
     const markets = await everyMarket();
@@ -458,13 +464,24 @@ describe("the feed", () => {
     }
   });
 
+  test("has its categories listed, with the number of open markets", async () => {
+    const markets = await everyMarket();
+    const names = [...new Set(markets.map(({ category }) => category))].filter((each) => each !== null).sort();
+    const open = names.map((name) => ({
+      category: name,
+      open: markets.filter(({ category }) => category === name).length,
+    }));
+    expect(await client.get("/categories")).toEqual({ items: open });
+  });
+
   test("has a sparkline of traded markets, for those who ask", async () => {
-    const traded = new Map((await everyMarket()).map(({ id, outcomes }) => [id, outcomes[0]!.last_price]));
-    for (const { kind, id, sparkline } of await everyPlace("&sparklines=true")) {
-      const price = traded.get(id)!;
-      expect(sparkline).toEqual(kind === "event" ? undefined : price === null ? [] : [price]);
-    }
-    for (const place of await everyPlace("&sparklines=false")) expect(place.sparkline).toBeUndefined();
+    const outcomesOf = async (query: string): Promise<MarketJson["outcomes"]> =>
+      (await everyPlace(query)).flatMap(
+        ({ outcomes, markets }) => outcomes ?? markets.flatMap((each) => each.outcomes),
+      );
+    for (const { last_price, sparkline } of await outcomesOf("&sparklines=true"))
+      expect(sparkline).toEqual(last_price === null ? [] : [last_price]);
+    for (const { sparkline } of await outcomesOf("&sparklines=false")) expect(sparkline).toBeUndefined();
   });
 
   test.for([

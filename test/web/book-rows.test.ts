@@ -1,7 +1,8 @@
 /** The rows of a book: grouped by price without making it look better than it is, with sums and own shares. */
 import { describe, expect, test } from "vitest";
+import { dayChanges } from "../../server/web/market-facts.ts";
 import { bookRows, groupPrice, ordersByPrice } from "../../server/web/trading/book-rows.ts";
-import { type Candle, type ChartData, dayChange, withOpposite } from "../../server/web/trading/candles.ts";
+import { type Candle, type ChartData, withOpposite } from "../../server/web/trading/candles.ts";
 import type { Order, Outcome } from "../../server/web/types.ts";
 import { Random } from "../support/random.ts";
 
@@ -68,11 +69,15 @@ describe("a chart's candles", () => {
     expect(withOpposite(three, data([[1, yes], [2, []]])).candles.get(2)).toEqual([]); // biome-ignore format: one line
   });
 
-  test("a day's change is that of the price 24 hours before; unknown without one", () => {
-    const hourly = (count: number): Candle[] =>
-      Array.from({ length: count }, (_, i) => [i * HOUR, 100 * i, 100 * i, 100 * i, 100 * i, 1]);
-    expect(dayChange(hourly(30), 29 * HOUR)).toBe(2_400);
-    expect(dayChange(hourly(20), 19 * HOUR)).toBeNull();
-    expect(dayChange([], HOUR)).toBeNull();
+  test("a day's change is that of the price 24 hours before; of two outcomes, the second moves against the first", () => {
+    const outcomesOf = (
+      ...prices: (readonly [last: number | null, before: number | null])[]
+    ): { outcomes: Outcome[] } => ({
+      outcomes: prices.map(([last_price, price_24h_ago]) => ({ last_price, price_24h_ago }) as Outcome),
+    });
+    expect(dayChanges(outcomesOf([5_000, 4_700], [5_100, 5_000]))).toEqual([300, -300]);
+    expect(dayChanges(outcomesOf([5_000, null], [4_600, 5_000]))).toEqual([400, -400]);
+    expect(dayChanges(outcomesOf([null, null], [null, null]))).toEqual([null, null]);
+    expect(dayChanges(outcomesOf([5_000, 4_700], [100, 100], [200, null]))).toEqual([300, 0, null]);
   });
 });

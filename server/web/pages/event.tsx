@@ -11,6 +11,7 @@ import { PageFacts } from "../ui/page-facts.tsx";
 import { LoadMore } from "../ui/table.tsx";
 import { Tile } from "../ui/tile.tsx";
 import { useAction, useFetch } from "../ui/use-data.ts";
+import { WatchButton } from "../ui/watch-button.tsx";
 import { MarketCard } from "./feed/cards.tsx";
 
 export default function EventPage({ param }: { param: string }) {
@@ -58,7 +59,10 @@ function EventView({ event }: { event: MarketEvent }) {
               </>
             )}
           </p>
-          <h1>{title}</h1>
+          <div class="watched-name">
+            <h1>{title}</h1>
+            <WatchButton kind="event" id={id} name={title} />
+          </div>
         </div>
         <PageFacts
           facts={[

@@ -1,10 +1,13 @@
 /** The main sections at the bottom of a phone. */
-import { href, location } from "../router.ts";
+import { href, location, search } from "../router.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { useEdge } from "../ui/use-edge.ts";
 
+const WATCHLIST = "/?list=watchlist";
+
 const TABS = [
   ["/", "Markets", "grid"],
+  [WATCHLIST, "Watchlist", "star"],
   ["/search", "Search", "search"],
   ["/portfolio", "Portfolio", "pie"],
   ["/account", "Account", "user"],
@@ -12,7 +15,9 @@ const TABS = [
 
 export function BottomTabs() {
   const path = location.value?.path ?? "";
-  const isCurrent = (to: string): boolean => path === to || (to !== "/" && path.startsWith(`${to}/`));
+  const isWatchlist = path === "/" && search.value.get("list") === "watchlist";
+  const isCurrent = (to: string): boolean =>
+    path === "/" ? to === (isWatchlist ? WATCHLIST : "/") : path === to || path.startsWith(`${to}/`);
   const bar = useEdge<HTMLElement>("--tabs");
   return (
     <nav class="bottom-tabs" aria-label="Main" ref={bar}>

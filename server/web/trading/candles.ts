@@ -60,12 +60,3 @@ export function withOpposite(outcomes: readonly Outcome[], { candles, ...rest }:
   if (of(second.id).length === 0) return { ...rest, candles: new Map(candles).set(second.id, mirrored(first.id)) };
   return { candles, ...rest };
 }
-
-/** How far an outcome's price has moved in 24 hours, BPS; null if the candles don't reach back that far. */
-export function dayChange(candles: readonly Candle[], until: number): number | null {
-  const first = candles[0];
-  const last = candles.at(-1);
-  if (first === undefined || last === undefined || first[0] > until - DAY_MS) return null;
-  const before = candles.findLast(([at]) => at <= until - DAY_MS);
-  return before === undefined ? null : last[4] - before[4];
-}

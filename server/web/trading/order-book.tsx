@@ -6,14 +6,15 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { kept } from "../browser.ts";
 import { cents, priceNumber, shares } from "../format.ts";
 import { isBinary } from "../market-facts.ts";
+import { Dot } from "../series.tsx";
 import { streamState } from "../stream.ts";
 import type { Market, Order, Outcome } from "../types.ts";
-import { Checkbox, SegmentedControl, Select } from "../ui/fields.tsx";
+import { Checkbox, Select } from "../ui/fields.tsx";
 import { Icon } from "../ui/icon.tsx";
+import { SegmentedControl } from "../ui/segmented-control.tsx";
 import { type BookRow, type BookSide, bookRows, groupPrice, ordersByPrice } from "./book-rows.ts";
 import { cancelOrder } from "./cancel-orders.tsx";
 import { combineDepth, type Depth, type Ladder } from "./depth.ts";
-import { Dot } from "./series.tsx";
 
 /** Groups of prices, BPS, with their names. */
 const STEPS = [

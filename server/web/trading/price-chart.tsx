@@ -1,23 +1,22 @@
 /** The chance of a market's outcomes: now, and over time; with a text summary and a table for screen readers. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
-import { exchangeTime } from "../clock.ts";
 import { chanceText, date, priceNumber, shares } from "../format.ts";
-import { isBinary, winnerOf } from "../market-facts.ts";
+import { dayChanges, isBinary, winnerOf } from "../market-facts.ts";
 import { byChance, chances } from "../market-tickers.ts";
 import { required } from "../required.ts";
+import { Dot, seriesOf } from "../series.tsx";
 import type { Market, Outcome } from "../types.ts";
 import { BigChance, Change } from "../ui/chance.tsx";
-import { SegmentedControl } from "../ui/fields.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
+import { SegmentedControl } from "../ui/segmented-control.tsx";
 import { Scrollable } from "../ui/table.tsx";
-import { type Candle, type ChartData, DAY_MS, dayChange, withOpposite } from "./candles.ts";
+import { type Candle, DAY_MS, withOpposite } from "./candles.ts";
 import { ChartCanvas, type Drawing, timeOf } from "./chart-canvas.tsx";
 import { defaultRange, endOf, MAX_DRAWN, RANGE_NAMES, type Range, useChartData } from "./chart-data.ts";
 import type { Depth } from "./depth.ts";
 import { DepthChart } from "./depth-chart.tsx";
-import { Dot, seriesOf } from "./series.tsx";
 
 const TABLE_ROWS = 24;
 
@@ -44,7 +43,6 @@ export function PriceChart({ market, outcome, depth }: ChartProps) {
   const drawn = useMemo(() => drawnOutcomes(market, outcome), [market.id, outcome.id]);
   const { data, error, reload } = useChartData(market, drawn, range);
   const whole = useMemo(() => (data === null ? null : withOpposite(market.outcomes, data)), [data, market.id]);
-  const change = useDayChanges(market, whole);
   const drawings = useMemo(
     () => (whole === null ? [] : drawingsOf(market, drawn, whole.candles)),
     [whole, market.id, drawn],
@@ -69,7 +67,7 @@ export function PriceChart({ market, outcome, depth }: ChartProps) {
       <h2 class="hidden" id="chart-title">
         Chance
       </h2>
-      <ChartHead market={market} outcome={outcome} drawn={drawn} changeOf={change} />
+      <ChartHead market={market} outcome={outcome} drawn={drawn} />
       <ErrorNotice error={error} retry={reload} />
       {data === null && error === null && view !== "depth" && <div class="canvas loading" role="status" />}
       {whole !== null && !hasTrades && view !== "depth" && (
@@ -135,37 +133,14 @@ function drawingsOf(
     .filter((each) => each.candles.length > 0);
 }
 
-/** How far each outcome has moved in 24 hours; remembered when a shorter range is chosen. */
-function useDayChanges(market: Market, data: ChartData | null): (id: number) => number | null {
-  const known = useRef(new Map<number, number>());
-  if (data !== null) {
-    const until = endOf(market) ?? exchangeTime();
-    for (const [id, candles] of data.candles) {
-      const change = dayChange(candles, until);
-      if (change !== null) known.current.set(id, change);
-    }
-  }
-  return (id) => known.current.get(id) ?? null;
-}
-
-function ChartHead({
-  market,
-  outcome,
-  drawn,
-  changeOf,
-}: {
-  market: Market;
-  outcome: Outcome;
-  drawn: readonly Outcome[];
-  changeOf: (id: number) => number | null;
-}) {
+function ChartHead({ market, outcome, drawn }: { market: Market; outcome: Outcome; drawn: readonly Outcome[] }) {
   const { outcomes, resolution } = market;
   const isTwo = isBinary(market);
   const now = chances(market);
   const leader = byChance(outcomes)[0] ?? outcome;
   const shown = isTwo ? outcome : leader;
   const winner = winnerOf(market);
-  const change = changeOf(shown.id);
+  const change = dayChanges(market)[shown.index] ?? null;
   const byIndex = [...drawn].sort((a, b) => a.index - b.index);
   return (
     <div class="chart-head" translate={false}>

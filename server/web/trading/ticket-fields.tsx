@@ -4,8 +4,9 @@ import { cents, parseCount, parseMoney, parsePrice, SHARE_MICRO, shares, spendab
 import { sessionState } from "../session.ts";
 import { settings } from "../settings.ts";
 import type { Outcome } from "../types.ts";
-import { AMOUNT, Checkbox, COUNT, Field, NumberField, PRICE, SegmentedControl, Select } from "../ui/fields.tsx";
+import { AMOUNT, Checkbox, COUNT, Field, NumberField, PRICE, Select } from "../ui/fields.tsx";
 import { Icon } from "../ui/icon.tsx";
+import { SegmentedControl } from "../ui/segmented-control.tsx";
 import type { Children } from "../ui/use-data.ts";
 import { priceInput } from "./order-name.tsx";
 import {

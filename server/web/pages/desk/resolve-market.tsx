@@ -6,8 +6,9 @@ import { exactMoney, parsePercent, percent, SHARE_MICRO, shares } from "../../fo
 import { request } from "../../session.ts";
 import type { Approval, MarketRecord, MarketSettlement } from "../../types.ts";
 import { Dialog } from "../../ui/dialog.tsx";
-import { Checkbox, NumberField, PERCENT, SegmentedControl } from "../../ui/fields.tsx";
+import { Checkbox, NumberField, PERCENT } from "../../ui/fields.tsx";
 import { Notice } from "../../ui/notices.tsx";
+import { SegmentedControl } from "../../ui/segmented-control.tsx";
 import { DecisionDialog } from "./decision-dialog.tsx";
 
 export interface ResolutionRequest {

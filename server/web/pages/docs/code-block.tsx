@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { copyText } from "../../browser.ts";
-import { SegmentedControl } from "../../ui/fields.tsx";
+import { SegmentedControl } from "../../ui/segmented-control.tsx";
 import { LANGUAGES, type Language, type Sample } from "./samples.ts";
 
 /** The language chosen last, for all samples. */

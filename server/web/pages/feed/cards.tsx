@@ -1,47 +1,65 @@
 /** The cards of markets and events. A card opens its page; its price buttons open the ticket. */
-import { capitalized, cents, chanceText, compact, date } from "../../format.ts";
-import { isBinary, winnerOf } from "../../market-facts.ts";
+import { cents, chanceText, compact, date } from "../../format.ts";
+import { dayChanges, isBinary, isRunning, winnerOf } from "../../market-facts.ts";
 import { byChance, chance, chances, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
 import type { FeedItem, Market, Outcome } from "../../types.ts";
-import { BigChance } from "../../ui/chance.tsx";
+import { Category } from "../../ui/category.tsx";
+import { BigChance, Change } from "../../ui/chance.tsx";
+import { Sparkline } from "../../ui/sparkline.tsx";
 import { Tile } from "../../ui/tile.tsx";
+import { WatchButton } from "../../ui/watch-button.tsx";
 
 const SHOWN_MARKETS = 3;
 const SHOWN_OUTCOMES = 3;
 
+export type FeedEvent = Extract<FeedItem, { kind: "event" }>;
 export function MarketCard({ market: given }: { market: Market }) {
   const { ref, isInView } = useInView<HTMLElement>();
   const market = useLiveMarket(given, isInView);
   const result = resultOf(market);
+  const isRunningBinary = result === null && isBinary(market);
   return (
-    <article class="card" ref={ref}>
+    <article class={isRunningBinary ? "card binary" : "card"} ref={ref}>
       <div class="card-head">
         <Tile slug={market.slug} />
         <h2>
           <a href={href(`/markets/${market.slug}`)}>{market.question}</a>
         </h2>
+        <WatchButton kind="market" id={market.id} name={market.question} />
       </div>
       {result !== null && <p class="result">{result}</p>}
-      {result === null && (isBinary(market) ? <Binary market={market} /> : <Leaders market={market} />)}
-      <CardFoot category={market.category} volume={market.volume_24h} closesAt={market.closes_at} />
+      {isRunningBinary && <Binary market={market} sparkline={given.outcomes[0]?.sparkline ?? []} />}
+      {result === null && !isRunningBinary && <Leaders market={market} />}
+      <CardFoot {...market} volume={market.volume_24h} endedAt={endOf(market)} />
     </article>
   );
 }
 
-function Binary({ market }: { market: Market }) {
+function Binary({ market, sparkline }: { market: Market; sparkline: readonly number[] }) {
   const [yes, no] = market.outcomes;
   if (yes === undefined || no === undefined) return null;
+  const [now = null] = chances(market);
+  const [change = null] = dayChanges(market);
   return (
     <>
-      <p class="row">
-        <BigChance bps={chances(market)[0] ?? null} size="big-chance" />
-        {yes.name !== "Yes" && (
-          <span class="faint" translate={false}>
-            {yes.name}
-          </span>
-        )}
-      </p>
+      <div class="card-figures">
+        <p>
+          <BigChance bps={now} size="big-chance" />
+          {yes.name !== "Yes" && (
+            <span class="faint" translate={false}>
+              {yes.name}
+            </span>
+          )}
+          {change !== null && (
+            <small>
+              <Change bps={change} />
+              <span>24 h</span>
+            </small>
+          )}
+        </p>
+        <Sparkline prices={now === null || sparkline.length === 0 ? [] : [...sparkline, now]} />
+      </div>
       <div class="price-buttons">
         <PriceButton market={market} outcome={yes} isNamed isYes />
         <PriceButton market={market} outcome={no} isNamed />
@@ -51,7 +69,7 @@ function Binary({ market }: { market: Market }) {
 }
 
 /** @param isNamed shows the outcome's name, else "Buy"; a screen reader says both */
-function PriceButton({
+export function PriceButton({
   market,
   outcome,
   isNamed = false,
@@ -97,7 +115,9 @@ function Leaders({ market }: { market: Market }) {
   );
 }
 
-export function EventCard({ event }: { event: Extract<FeedItem, { kind: "event" }> }) {
+export const marketCount = (count: number): string => (count === 1 ? "1 market" : `${count} markets`);
+
+export function EventCard({ event }: { event: FeedEvent }) {
   const { ref, isInView } = useInView<HTMLElement>();
   const more = event.market_count - Math.min(SHOWN_MARKETS, event.markets.length);
   return (
@@ -105,11 +125,12 @@ export function EventCard({ event }: { event: Extract<FeedItem, { kind: "event" 
       <div class="card-head">
         <Tile slug={event.slug} />
         <div>
-          <small>Event · {event.market_count === 1 ? "1 market" : `${event.market_count} markets`}</small>
+          <small>Event · {marketCount(event.market_count)}</small>
           <h2>
             <a href={href(`/events/${event.slug}`)}>{event.title}</a>
           </h2>
         </div>
+        <WatchButton kind="event" id={event.id} name={event.title} />
       </div>
       <ul class="chances">
         {event.markets.slice(0, SHOWN_MARKETS).map((market) => (
@@ -117,9 +138,15 @@ export function EventCard({ event }: { event: Extract<FeedItem, { kind: "event" 
         ))}
         {more > 0 && <li class="faint">and {more} more</li>}
       </ul>
-      <CardFoot category={event.category} volume={event.volume_24h} closesAt={event.closes_at} />
+      <CardFoot {...event} volume={event.volume_24h} closes_at={event.closes_at ?? firstClose(event.markets)} />
     </article>
   );
+}
+
+/** When the first of the markets closes, ms. */
+function firstClose(markets: readonly Market[]): number | null {
+  const times = markets.filter(isRunning).flatMap((market) => market.closes_at ?? []);
+  return times.length === 0 ? null : Math.min(...times);
 }
 
 function EventMarket({ market: given, isShown }: { market: Market; isShown: boolean }) {
@@ -149,20 +176,30 @@ function resultOf(market: Market): string | null {
   return winner === undefined ? "Resolved" : `Resolved: ${winner.name}`;
 }
 
-function CardFoot({
-  category,
-  volume,
-  closesAt,
-}: {
+/** When a market ended, ms; null while it can be traded. */
+function endOf({ status, resolution, closes_at }: Market): number | null {
+  if (resolution === null) return status === "closed" ? closes_at : null;
+  return closes_at === null ? resolution.resolved_at : Math.min(closes_at, resolution.resolved_at);
+}
+
+interface FootProps {
   category: string | null;
   volume: number;
-  closesAt: number | null;
-}) {
+  closes_at: number | null;
+  endedAt?: number | null;
+}
+
+export function CardFoot({ category, volume, closes_at: closesAt, endedAt = null }: FootProps) {
   return (
     <footer>
-      {category !== null && <span>{capitalized(category)}</span>}
+      {category !== null && (
+        <span>
+          <Category name={category} size={13} />
+        </span>
+      )}
       <span>{compact(volume)} shares</span>
-      {closesAt !== null && <span>Closes {date(closesAt)}</span>}
+      {endedAt !== null && <span>Closed {date(endedAt)}</span>}
+      {endedAt === null && closesAt !== null && <span>Closes {date(closesAt)}</span>}
     </footer>
   );
 }

@@ -8,6 +8,7 @@ import { Badge } from "../../ui/badge.tsx";
 import { PageFacts } from "../../ui/page-facts.tsx";
 import { Tile } from "../../ui/tile.tsx";
 import { useFetch } from "../../ui/use-data.ts";
+import { WatchButton } from "../../ui/watch-button.tsx";
 
 const TONES = {
   open: "good",
@@ -46,7 +47,10 @@ export function MarketHeader({ market }: { market: Market }) {
             </>
           )}
         </p>
-        <h1>{market.question}</h1>
+        <div class="watched-name">
+          <h1>{market.question}</h1>
+          <WatchButton kind="market" id={market.id} name={market.question} />
+        </div>
         {status !== "open" && <Badge text={humanize(status)} tone={TONES[status]} />}
       </div>
       <PageFacts

@@ -2,7 +2,7 @@
 import { cents, chanceText, compact, shares } from "../../format.ts";
 import { chances } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
-import { Dot, seriesOf } from "../../trading/series.tsx";
+import { Dot, seriesOf } from "../../series.tsx";
 import type { Market, Outcome } from "../../types.ts";
 
 interface OutcomesProps {

@@ -9,8 +9,9 @@ import { useMarkets } from "../../market-cache.ts";
 import { request } from "../../session.ts";
 import { availableShares, parseQuantity } from "../../trading/order-preview.ts";
 import type { Limits, Market, Position } from "../../types.ts";
-import { COUNT, NumberField, SegmentedControl, Select } from "../../ui/fields.tsx";
+import { COUNT, NumberField, Select } from "../../ui/fields.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
+import { SegmentedControl } from "../../ui/segmented-control.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { type Children, useAction, useFetch, usePages } from "../../ui/use-data.ts";
 

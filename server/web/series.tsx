@@ -1,5 +1,5 @@
 /** The colours of a market's outcomes, in charts and beside their names. */
-import type { Market, Outcome } from "../types.ts";
+import type { Market, Outcome } from "./types.ts";
 
 const SERIES = 8;
 /** Of two outcomes, the second is the opposite of the first, and grey. */

@@ -1,0 +1,171 @@
+/** The leading card of the feed: the market that is traded most, with its chart. */
+import { exchangeTime } from "../../clock.ts";
+import { axisTime, chanceText } from "../../format.ts";
+import { dayChanges, isBinary, isRunning } from "../../market-facts.ts";
+import { byChance, chance, chances, useInView, useLiveMarket } from "../../market-tickers.ts";
+import { href } from "../../router.ts";
+import { Dot, seriesOf } from "../../series.tsx";
+import type { FeedItem, Market, Outcome } from "../../types.ts";
+import { Change } from "../../ui/chance.tsx";
+import { Tile } from "../../ui/tile.tsx";
+import { WatchButton } from "../../ui/watch-button.tsx";
+import { CardFoot, marketCount, PriceButton } from "./cards.tsx";
+import { heightOf, type Point, pathOf, scaleOf, spread } from "./line-chart.ts";
+
+const SHOWN_OUTCOMES = 6;
+const DRAWN_OUTCOMES = 4;
+const SPARKLINE_STEP_MS = 4 * 3_600_000;
+/** The least distance of two labels at the lines' ends, in percent of the chart's height. */
+const LABEL_GAP = 6;
+
+/** The market that leads an entry of the feed: itself, or the most traded one of the event. Null: none can be traded. */
+export function leaderOf(item: FeedItem): Market | null {
+  const markets = item.kind === "event" ? item.markets : [item];
+  return markets.filter(isRunning).sort((a, b) => b.volume_24h - a.volume_24h)[0] ?? null;
+}
+
+export function Featured({ item, leader }: { item: FeedItem; leader: Market }) {
+  const { ref, isInView } = useInView<HTMLElement>();
+  const market = useLiveMarket(leader, isInView);
+  const shown = isBinary(market) ? market.outcomes : byChance(market.outcomes).slice(0, SHOWN_OUTCOMES);
+  const [second] = item.kind === "event" ? item.markets.filter((each) => isRunning(each) && each.id !== leader.id) : [];
+  return (
+    <article class="card featured" ref={ref}>
+      <div class="featured-text">
+        <div class="card-head">
+          <Tile slug={item.slug} size="large" />
+          <div>
+            {item.kind === "event" && (
+              <small>
+                Event · {item.title} · {marketCount(item.market_count)}
+              </small>
+            )}
+            <h2>
+              <a href={href(item.kind === "event" ? `/events/${item.slug}` : `/markets/${market.slug}`)}>
+                {market.question}
+              </a>
+            </h2>
+          </div>
+          <WatchButton kind={item.kind} id={item.id} name={item.kind === "event" ? item.title : market.question} />
+        </div>
+        <ul class="chances">
+          {shown.map((outcome) => (
+            <OutcomeRow key={outcome.id} market={market} outcome={outcome} />
+          ))}
+        </ul>
+        {second !== undefined && <Second market={second} isShown={isInView} />}
+        <CardFoot {...item} volume={item.volume_24h} closes_at={item.closes_at ?? market.closes_at} />
+      </div>
+      <LeadChart market={market} />
+    </article>
+  );
+}
+
+function OutcomeRow({ market, outcome }: { market: Market; outcome: Outcome }) {
+  const change = dayChanges(market)[outcome.index] ?? null;
+  return (
+    <li>
+      <a class="outcome" href={href(`/markets/${market.slug}`)} translate={false}>
+        <Dot market={market} outcome={outcome} />
+        {outcome.name}
+      </a>
+      {change !== null && <Change bps={change} />}
+      <span class="number" translate={false}>
+        {chanceText(chances(market)[outcome.index] ?? null)}
+      </span>
+      <PriceButton market={market} outcome={outcome} />
+    </li>
+  );
+}
+
+/** The next market of the event. */
+function Second({ market: given, isShown }: { market: Market; isShown: boolean }) {
+  const market = useLiveMarket(given, isShown);
+  const best = isBinary(market) ? market.outcomes[0] : byChance(market.outcomes)[0];
+  if (best === undefined) return null;
+  return (
+    <div class="second">
+      <p>
+        <small class="faint">Also in this event</small>
+        <a href={href(`/markets/${market.slug}`)}>{market.question}</a>
+      </p>
+      <b class="number" translate={false}>
+        {chanceText(chance(best))}
+      </b>
+      <PriceButton market={market} outcome={best} isNamed isYes />
+    </div>
+  );
+}
+
+/** The chances of the first outcomes over the last week. */
+function LeadChart({ market }: { market: Market }) {
+  const now = exchangeTime();
+  const drawn = market.outcomes.slice(0, isBinary(market) ? 1 : DRAWN_OUTCOMES);
+  const lines = drawn.map(({ index, sparkline = [] }): readonly Point[] => {
+    const price = chances(market)[index] ?? null;
+    if (sparkline.length < 2 || price === null) return [];
+    const past = sparkline.map((each, i): Point => [now - (sparkline.length - i) * SPARKLINE_STEP_MS, each]);
+    return [...past, [now, price]];
+  });
+  if (lines.every((line) => line.length === 0)) return null;
+  return <Lines market={market} drawn={drawn} lines={lines} now={now} />;
+}
+
+interface LinesProps {
+  market: Market;
+  drawn: readonly Outcome[];
+  /** As the outcomes; empty where it has no trades. */
+  lines: readonly (readonly Point[])[];
+  now: number;
+}
+
+function Lines({ market, drawn, lines, now }: LinesProps) {
+  const scale = scaleOf(lines);
+  const from = Math.min(...lines.flat().map(([at]) => at));
+  const ends = drawn.map(({ index }) => heightOf(scale, (chances(market)[index] ?? 0) / 100));
+  const heights = spread(ends, LABEL_GAP);
+  const text = drawn.map(({ name, index }) => `${name} ${chanceText(chances(market)[index] ?? null)}`).join(", ");
+  const withLine = drawn.map((outcome, i) => ({ outcome, i })).filter(({ i }) => (lines[i]?.length ?? 0) > 0);
+  return (
+    <div
+      class="lead-chart"
+      role="img"
+      aria-label={`Chances since ${axisTime(from, now - from)}, now ${text}`}
+      translate={false}
+    >
+      <div class="plot">
+        {scale.ticks.map((tick) => (
+          <span
+            key={tick}
+            class={heights.some((each) => Math.abs(each - heightOf(scale, tick)) < LABEL_GAP) ? "tick bare" : "tick"}
+            style={{ bottom: `${heightOf(scale, tick)}%` }}
+          >
+            <i>{tick}%</i>
+          </span>
+        ))}
+        <svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
+          {withLine.map(({ outcome, i }) => (
+            <path
+              key={outcome.id}
+              d={pathOf(lines[i] ?? [], scale, from, now)}
+              stroke={`var(--${seriesOf(market, outcome).color})`}
+            />
+          ))}
+        </svg>
+        {withLine.map(({ outcome, i }) => (
+          <b
+            key={outcome.id}
+            style={{ bottom: `${heights[i]}%`, "--color": `var(--${seriesOf(market, outcome).color})` }}
+          >
+            {chanceText(chances(market)[outcome.index] ?? null)}
+          </b>
+        ))}
+      </div>
+      <p>
+        {[from, (from + now) / 2, now].map((at) => (
+          <span key={at}>{axisTime(at, now - from)}</span>
+        ))}
+      </p>
+    </div>
+  );
+}
