@@ -83,11 +83,11 @@ const bundle = (build, dir, input, chunks) =>
 
 /** What every page loads first, in one file: each response's headers cost more than the smallest of these modules. */
 const COMMON =
-  /server\/web\/((?!countries|scopes|idempotency-key)[\w-]+\.tsx?|shell\/|ui\/(icon|notices|tile|toast|use-\w+)\.tsx?)|node_modules\/@?preact\//;
+  /server\/web\/((?!accounts-watchlist|countries|idempotency-key|parse|scopes)[\w-]+\.tsx?|shell\/(?!account-links|signed-in)|ui\/(icon|notices|tile|toast|use-(?!form)\w+)\.tsx?)|node_modules\/@?preact\//;
 
 /** What a market's page needs, and other pages now and then: small modules for which the same holds. */
 const TRADING =
-  /server\/web\/(ui\/(badge|dialog|fields|page-facts|use-focus-on-mount|use-form|validation)|trading\/(cancel-orders|kept-draft|order-preview|send-order|slippage-field))\.tsx?/;
+  /server\/web\/(ui\/(action|badge|dialog|fields|page-facts|paged-list|table|use-focus-on-mount|use-form|validation)|trading\/(cancel-orders|kept-draft|order-preview|send-order|slippage-field)|parse)\.tsx?/;
 
 /** The page, with its files compressed beside them as the server sends them. */
 async function bundlePage(build, dir) {

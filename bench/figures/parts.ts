@@ -41,7 +41,14 @@ function repeat(part: (i: number) => unknown): () => void {
 const check = compileSchema(PlaceOrder);
 const parsed: unknown = JSON.parse(BODY);
 const accounts = new Accounts(() => {});
-const verified = { emailVerifiedAt: 0, phone: null, phoneVerifiedAt: 0, passwordHash: null, suspendedAt: null };
+const verified = {
+  emailVerifiedAt: 0,
+  phone: null,
+  phoneVerifiedAt: 0,
+  passwordHash: null,
+  suspendedAt: null,
+  watchlist: null,
+};
 accounts.addUser({
   id: 1,
   email: "bench@example.com",

@@ -555,4 +555,8 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX audit_trail ON audit_log (user_id, action, subject) WHERE action IN
     ('wallet.deposit', 'wallet.reverse_deposit', 'user.set_terms', 'identity.approve', 'identity.refuse');
   `,
+  `
+  -- What the user watches, newest first: "market 12 event 3". NULL: nothing.
+  ALTER TABLE users ADD COLUMN watchlist TEXT;
+  `,
 ];

@@ -230,7 +230,8 @@ export class AccountWriter {
         break;
       case "createUser": {
         const { kind: _, at, ...row } = write;
-        accounts.addUser({ ...row, ...DEFAULT_TERMS, phone: null, suspendedAt: null, createdAt: at });
+        const rest = { phone: null, suspendedAt: null, watchlist: null, createdAt: at };
+        accounts.addUser({ ...row, ...DEFAULT_TERMS, ...rest });
         break;
       }
       case "createToken": {

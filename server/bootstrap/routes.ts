@@ -9,6 +9,7 @@ import type { Route } from "../http/route.ts";
 import { createMarketAdminRoutes, type MarketAdminRouteContext } from "../markets/admin-routes.ts";
 import { createProposalRoutes } from "../markets/proposal-routes.ts";
 import { createMarketRoutes, type MarketRouteContext } from "../markets/routes.ts";
+import { createWatchlistRoutes } from "../markets/watchlist-routes.ts";
 import { createOAuthRoutes, type OAuthRouteContext } from "../oauth/routes.ts";
 import { createOperatorRoutes, type OperatorRouteContext } from "../operators/routes.ts";
 import { createServiceRoutes, type ServiceRouteContext } from "../operators/service-routes.ts";
@@ -42,6 +43,7 @@ export function createRoutes(context: RouteContext): Route[] {
     ...createOrderRoutes(context),
     ...createSocketRoutes(context),
     ...createProposalRoutes(context),
+    ...createWatchlistRoutes(context),
     ...createMarketRoutes(context),
     ...createWalletRoutes(context),
     ...createMoneyAdminRoutes(context),

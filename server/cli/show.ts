@@ -18,7 +18,7 @@ export const MONEY_FIELDS: ReadonlySet<string> = new Set([
 ]);
 /** Fields in basis points. */
 export const BPS_FIELDS: ReadonlySet<string> = new Set([
-  ...["best_ask", "best_bid", "implied_ask", "implied_bid", "last_price"],
+  ...["best_ask", "best_bid", "implied_ask", "implied_bid", "last_price", "price_24h_ago", "sparkline"],
   ...["maker_rebate", "merge_fee", "pat_rebate", "trading_fee"],
 ]);
 /** Fields in ms since the epoch. */

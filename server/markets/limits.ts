@@ -28,6 +28,9 @@ export const PROPOSAL_WAIT_MS = 30 * 24 * 3_600_000;
 /** Outdated close times that the schedule keeps, beyond twice the number of markets. */
 export const MAX_OLD_CLOSINGS = 1_000;
 
+/** Markets and events that a user can watch. */
+export const MAX_WATCHED = 200;
+
 export const MAX_FEED_SIZE = 100;
 export const DEFAULT_FEED_SIZE = 20;
 /** Characters of a search, and searches whose results stay cached until there is something new to find. */

@@ -25,6 +25,7 @@ import {
   MAX_QUESTION_LENGTH,
   MAX_SEARCH_LENGTH,
   MAX_SLUG_LENGTH,
+  MAX_WATCHED,
   MIN_QUESTION_LENGTH,
 } from "./limits.ts";
 import { SLUG_PATTERN } from "./slugs.ts";
@@ -231,6 +232,20 @@ export const Feed = closed({
   page: Type.Integer({ description: "from 1" }),
   size: Type.Integer({ description: "items per page" }),
   total: Type.Integer({ description: "items on all pages" }),
+});
+
+const Watched = closed({ kind: names(["market", "event"]), id: Id });
+
+export const Watchlist = closed({ items: Type.Array(Watched, { description: "the latest first" }) });
+
+export const WatchlistChange = closed({
+  add: Type.Optional(
+    Type.Array(Watched, {
+      maxItems: MAX_WATCHED,
+      description: "put in front, in this order; what is there already stays where it is",
+    }),
+  ),
+  remove: Type.Optional(Type.Array(Watched, { maxItems: MAX_WATCHED, description: "removed before others are added" })),
 });
 
 export const Categories = closed({

@@ -4,7 +4,7 @@ import type { Static } from "typebox";
 import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
 import type { Approval, IdentityApplication, Pat, Session, User } from "../accounts/schemas.ts";
 import { termsView } from "../accounts/terms.ts";
-import type { EventSchema, MarketRecord, MarketSchema, OutcomeBook, Trade } from "../markets/schemas.ts";
+import type { EventSchema, MarketRecord, MarketSchema, OutcomeBook, Trade, Watchlist } from "../markets/schemas.ts";
 import type { OAuthClient, OAuthGrant } from "../oauth/schemas.ts";
 import type { OperatorApplication, OperatorUser } from "../operators/schemas.ts";
 import type { Fill, Order, OwnFill } from "../trading/schemas.ts";
@@ -136,6 +136,7 @@ export const event: Static<typeof EventSchema> = {
   market_count: 1,
   markets: [market],
 };
+export const watchlist: Static<typeof Watchlist> = { items: [{ kind: "market", id: 1 }] };
 export const trade: Static<typeof Trade> = {
   id: 501,
   market_id: 1,

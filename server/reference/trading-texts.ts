@@ -15,6 +15,7 @@ import type {
   NewMarket,
   Proposals,
   TradesQuery,
+  WatchlistChange,
 } from "../markets/schemas.ts";
 import type {
   AmendOrder,
@@ -282,6 +283,14 @@ export const MARKET_TEXTS: OperationTexts = {
     response: example.pageOf(example.event),
   },
   "GET /events/:id": { id: "getEvent", tag: "Markets", params: { id: 1 }, response: example.event },
+  "GET /me/watchlist": { id: "getWatchlist", tag: "Account", response: example.watchlist },
+  "PATCH /me/watchlist": {
+    id: "changeWatchlist",
+    tag: "Account",
+    errors: [404, 409],
+    body: { add: [{ kind: "market", id: 1 }], remove: [] } satisfies Static<typeof WatchlistChange>,
+    response: example.watchlist,
+  },
   "GET /categories": {
     id: "listCategories",
     tag: "Markets",

@@ -17,7 +17,9 @@ render(<App />, root);
 startAccountState();
 startStream();
 void startSession();
-// It starts when it is first loaded: once somebody can trade.
+// They start when they are first loaded: once somebody has signed in.
 effect(() => {
-  if (sessionState.value === "in") void import("./trading/order-toasts.ts");
+  if (sessionState.value !== "in") return;
+  void import("./trading/order-toasts.ts");
+  void import("./accounts-watchlist.ts");
 });

@@ -19,6 +19,8 @@ export type MarketEvent = Static<typeof markets.EventSchema>;
 
 export type Feed = Static<typeof markets.Feed>;
 
+export type Watchlist = Static<typeof markets.Watchlist>;
+
 export type Categories = Static<typeof markets.Categories>;
 
 export type FeedItem = Feed["items"][number];

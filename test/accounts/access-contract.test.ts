@@ -73,7 +73,11 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET /orderbook/:market_id/:outcome_id", "public", 0],
   ["GET /events", "public", 0],
   ["GET /events/:id", "public", 0],
+  ["GET /categories", "public", 0],
   ["GET /feed", "public", 0],
+  // What a person watches concerns their own pages alone.
+  ["GET /me/watchlist", "session only", 0],
+  ["PATCH /me/watchlist", "session only", 0],
   ["GET /time", "public", 0],
   ["GET /solvency", "public", 0],
   ["GET /builders/:code/stats", "public", 0],

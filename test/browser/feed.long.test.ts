@@ -1,11 +1,12 @@
 /** The home page: its leading card, orders, categories, the rail, and the watchlist, in a browser. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PERSON } from "../../bench/demo/folder.ts";
 import { Client } from "../support/client.ts";
 import { makePast } from "../support/past.ts";
 import { TestServer } from "../support/server.ts";
 import { NO_BROWSER, useBrowser } from "./support/page.ts";
-import { expectLoaded } from "./support/user-actions.ts";
+import { expectLoaded, signInTo } from "./support/user-actions.ts";
 
 interface Place {
   readonly kind: string;
@@ -17,8 +18,11 @@ describe.skipIf(NO_BROWSER)("the feed", () => {
   const openPage = useBrowser();
   let server: TestServer;
   let client: Client;
+  let password: string;
   beforeAll(async () => {
-    server = await TestServer.start({ dataDir: makePast(31, Date.now()).path });
+    const past = makePast(31, Date.now());
+    password = past.password;
+    server = await TestServer.start({ dataDir: past.path });
     client = new Client(server, null);
   }, 240_000);
   afterAll(async () => {
@@ -110,6 +114,25 @@ describe.skipIf(NO_BROWSER)("the feed", () => {
     await expect.poll(() => titles(page)).toEqual(watched.slice(1));
     await page.getByRole("button", { name: `Watch ${watched[1]}` }).click();
     await page.getByText("Mark a market or an event with its star").waitFor();
+    // A guest's list goes to the account at the sign-in, and the account has it in another browser.
+    await page.getByRole("link", { name: "Markets", exact: true }).first().click();
+    await page.getByRole("button", { name: `Watch ${watched[1]}` }).click();
+    await signInTo(page, "/?list=watchlist", PERSON, password);
+    await expect.poll(() => titles(page)).toEqual([watched[1]]);
+    await expect.poll(() => page.evaluate(`localStorage.getItem("watchlist")`)).toBeNull();
+    const other = await openPage({ baseURL: server.root });
+    await signInTo(other, "/?list=watchlist", PERSON, password);
+    await expect.poll(() => titles(other)).toEqual([watched[1]]);
+    await other.getByRole("button", { name: `Watch ${watched[1]}` }).click();
+    await other.getByText("Mark a market or an event with its star").waitFor();
+    await other.close();
+    await page.reload();
+    await page.getByText("Mark a market or an event with its star").waitFor();
+  });
+
+  test("what other programs left in the browser's storage does no harm", async () => {
+    const page = await openPage({ baseURL: server.root });
+    await page.goto("/?list=watchlist");
     // What other programs left in the browser's storage isn't understood, and does no harm.
     await page.evaluate(`localStorage.setItem("watchlist", "[1,2] market x event 0 market 999999 market 1")`);
     await page.reload();

@@ -7,14 +7,11 @@ import {
   compact,
   exactMoney,
   money,
-  parseCount,
-  parseMoney,
-  parsePercent,
-  parsePrice,
   priceNumber,
   signedMoney,
   spendable,
 } from "../../server/web/format.ts";
+import { parseCount, parseMoney, parsePercent, parsePrice } from "../../server/web/parse.ts";
 
 describe("amounts", () => {
   test.each([

@@ -81,7 +81,7 @@ const tickers = (socket: Socket, outcome: number): Frame<TickerJson>[] =>
 
 async function tickerOf(market: TestMarket, outcome: number): Promise<TickerJson> {
   const { outcomes } = await world.anonymous().get<MarketJson>(`/markets/${market.id}`);
-  const { id: _, name: __, index: ___, ...shown } = outcomes.find(({ id }) => id === outcome)!;
+  const { id: _, name: __, index: ___, price_24h_ago: ____, ...shown } = outcomes.find(({ id }) => id === outcome)!;
   return { market_id: market.id, outcome_id: outcome, ...shown };
 }
 

@@ -17,6 +17,8 @@ export interface UserRow extends UserTerms {
   phone: string | null;
   phoneVerifiedAt: number | null;
   suspendedAt: number | null;
+  /** "market 12 event 3", newest first; null: nothing. */
+  watchlist: string | null;
 }
 
 export interface TokenRow {
@@ -242,7 +244,10 @@ export function loadAccounts(
     // Callers rely on creation order, oldest first.
     return db.prepare(`SELECT ${named.join(", ")} FROM ${table} ${rest} ORDER BY id`).all(...values) as T[];
   };
-  const user = ["passwordHash", "emailVerifiedAt", "phone", "phoneVerifiedAt", "suspendedAt", ...TERM_NAMES] as const;
+  const user = [
+    ...(["passwordHash", "emailVerifiedAt", "phone", "phoneVerifiedAt", "suspendedAt", "watchlist"] as const),
+    ...TERM_NAMES,
+  ] as const;
   const token = ["name", "tokenHash", "prefix", "scopes", "allowedAddresses", "lastUsedAt", "expiresAt"] as const;
   const session = ["grantId", "method", "scopes", "family", "refreshHash", "userAgent", "address", "amr"] as const;
   const client = ["clientId", "name", "redirectUris", "secretHash"] as const;

@@ -11,8 +11,9 @@ import { search } from "../router.ts";
 import { scopeText } from "../scopes.ts";
 import { request, signedInUser, signOut } from "../session.ts";
 import type { AskingClient } from "../types.ts";
+import { useAction } from "../ui/action.ts";
 import { ErrorNotice, Loading, Notice } from "../ui/notices.tsx";
-import { type Children, useAction, useFetch } from "../ui/use-data.ts";
+import { type Children, useFetch } from "../ui/use-data.ts";
 import "./account.css";
 
 /** Query parameters that are passed on to the server. */

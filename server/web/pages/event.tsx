@@ -6,11 +6,12 @@ import { cacheMarkets } from "../market-cache.ts";
 import { href } from "../router.ts";
 import { request } from "../session.ts";
 import type { Market, MarketEvent, Page } from "../types.ts";
+import { useAction } from "../ui/action.ts";
 import { Empty, ErrorNotice, Loading, NotFound } from "../ui/notices.tsx";
 import { PageFacts } from "../ui/page-facts.tsx";
 import { LoadMore } from "../ui/table.tsx";
 import { Tile } from "../ui/tile.tsx";
-import { useAction, useFetch } from "../ui/use-data.ts";
+import { useFetch } from "../ui/use-data.ts";
 import { WatchButton } from "../ui/watch-button.tsx";
 import { MarketCard } from "./feed/cards.tsx";
 

@@ -1,7 +1,7 @@
 /** The home page: markets and events in an order of the user's choice, a watchlist, and an archive of ended markets. */
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { call, type Query } from "../api.ts";
+import { call } from "../api.ts";
 import { cacheMarkets } from "../market-cache.ts";
 import { isRunning } from "../market-facts.ts";
 import { useInView } from "../market-tickers.ts";
@@ -11,12 +11,12 @@ import { Category } from "../ui/category.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
 import { SegmentedControl } from "../ui/segmented-control.tsx";
-import { LoadMore } from "../ui/table.tsx";
-import { useFetch, usePages } from "../ui/use-data.ts";
+import { useFetch } from "../ui/use-data.ts";
 import { usePart } from "../ui/use-part.ts";
 import { watchlist } from "../watchlist.ts";
 import "./feed.css";
 import { EventCard, MarketCard } from "./feed/cards.tsx";
+import type { EndedProps } from "./feed/ended-markets.tsx";
 import { Featured, leaderOf } from "./feed/featured.tsx";
 import type { RailProps } from "./feed/rail.tsx";
 
@@ -25,10 +25,10 @@ type Kind = "all" | "market" | "event";
 type List = "open" | "watchlist" | "ended";
 
 const SORTS = [
-  ["volume", "Volume", "Most traded"],
-  ["movers", "Movers", "Movers, 24 h"],
-  ["created_at", "New", "New"],
-  ["closes_at", "Closing soon", "Closing soon"],
+  ["volume", "Volume"],
+  ["movers", "Movers"],
+  ["created_at", "New"],
+  ["closes_at", "Closing soon"],
 ] as const;
 type Sort = (typeof SORTS)[number][0];
 
@@ -48,7 +48,7 @@ export function Feed() {
   const q = params.get("q") ?? "";
   const category = params.get("category") ?? "";
   const kind = (params.get("kind") ?? "all") as Kind;
-  const [sort, , title] = SORTS.find(([each]) => each === params.get("sort")) ?? SORTS[0];
+  const [sort, title] = SORTS.find(([each]) => each === params.get("sort")) ?? SORTS[0];
   const list = listOf(params);
   const [feed, setFeed] = useState<FeedPage | null>(null);
   useEffect(() => {
@@ -62,7 +62,9 @@ export function Feed() {
     <>
       <div class="feed-head">
         {/* On a wide page, the lists' names stand in its place. */}
-        <h1 class="hidden">{list === "open" ? title : (LISTS.find(([each]) => each === list)?.[2] ?? title)}</h1>
+        <h1 class="hidden">
+          {list !== "open" ? LISTS.find(([each]) => each === list)?.[2] : sort === "volume" ? "Most traded" : title}
+        </h1>
         <nav class="lists" aria-label="Lists">
           {LISTS.map(([each, path, text]) => (
             <a key={each} href={href(path)} aria-current={each === list ? "page" : undefined}>
@@ -99,8 +101,10 @@ export function Feed() {
               empty={isFiltered ? "No open markets here" : "No open markets"}
             />
           )}
-          {list === "ended" && <EndedMarkets query={{ category }} empty="No market has ended here yet" />}
-          {list === "watchlist" && <Part load={loadWatched} />}
+          {list === "ended" && (
+            <Part load={loadEnded} props={{ query: { category }, empty: "No market has ended here yet" }} />
+          )}
+          {list === "watchlist" && <Part load={loadWatched} props={{}} />}
         </div>
         {list === "open" && <LazyRail markets={markets} />}
       </div>
@@ -188,10 +192,13 @@ function allOf({ items, total }: FeedPage): readonly Market[] | null {
 const loadRail = (): Promise<ComponentType<RailProps>> => import("./feed/rail.tsx").then((module) => module.default);
 const loadWatched = (): Promise<ComponentType> => import("./feed/watched-items.tsx").then((module) => module.default);
 
-function Part({ load }: { load: () => Promise<ComponentType> }) {
+const loadEnded = (): Promise<ComponentType<EndedProps>> =>
+  import("./feed/ended-markets.tsx").then((module) => module.default);
+
+function Part<T extends object>({ load, props }: { load: () => Promise<ComponentType<T>>; props: T }) {
   const { part: Content, error } = usePart(load);
   if (error !== null) return <ErrorNotice error={error} />;
-  return Content === null ? <Loading /> : <Content />;
+  return Content === null ? <Loading /> : <Content {...props} />;
 }
 
 /** Loaded when it comes into view: below the list on a narrow page, never on a phone. */
@@ -208,33 +215,6 @@ function LazyRail({ markets }: { markets: RailProps["markets"] | undefined }) {
     </aside>
   );
 }
-
-/** Markets that can't be traded any more, newest first. */
-export function EndedMarkets({ query, empty }: { query: Query; empty: string | null }) {
-  const { items, error, more, reload } = usePages<Market>("/markets", { ...query, status: ENDED });
-  return (
-    <>
-      <ErrorNotice error={error} retry={reload} />
-      {items === null && error === null && empty !== null && <Loading />}
-      {items !== null && items.length === 0 && empty !== null && <Empty>{empty}</Empty>}
-      {items !== null && items.length > 0 && (
-        <>
-          {empty === null && <h2>Closed and resolved</h2>}
-          <ul class="feed">
-            {items.map((market) => (
-              <li key={market.id}>
-                <MarketCard market={market} />
-              </li>
-            ))}
-          </ul>
-          <LoadMore more={more} />
-        </>
-      )}
-    </>
-  );
-}
-
-const ENDED = "closed,resolved,voided";
 
 interface ItemsProps {
   query: Readonly<Record<string, string | null>>;

@@ -6,12 +6,13 @@ import { href } from "../router.ts";
 import { request, user } from "../session.ts";
 import { subscribe } from "../stream.ts";
 import type { Market, Proposals } from "../types.ts";
+import { useAction } from "../ui/action.ts";
 import { Badge } from "../ui/badge.tsx";
 import { emptyDraft, hasProblems, newMarketOf, problemsOf } from "../ui/market-draft.ts";
 import { MarketFields } from "../ui/market-form.tsx";
 import { Empty, ErrorNotice, Loading, Notice } from "../ui/notices.tsx";
+import { usePages } from "../ui/paged-list.ts";
 import { LoadMore } from "../ui/table.tsx";
-import { useAction, usePages } from "../ui/use-data.ts";
 import { focusFirstProblem } from "../ui/validation.ts";
 import "./propose.css";
 

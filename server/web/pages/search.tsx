@@ -3,7 +3,8 @@ import { useEffect } from "preact/hooks";
 import { search } from "../router.ts";
 import { SearchField } from "../shell/search-field.tsx";
 import { Empty } from "../ui/notices.tsx";
-import { EndedMarkets, FeedItems } from "./feed.tsx";
+import EndedMarkets from "./feed/ended-markets.tsx";
+import { FeedItems } from "./feed.tsx";
 
 export default function SearchPage() {
   const q = search.value.get("q") ?? "";

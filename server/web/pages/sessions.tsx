@@ -8,9 +8,9 @@ import { AccountLayout, focusHeading } from "../ui/account-layout.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
 import { ErrorNotice, Loading } from "../ui/notices.tsx";
+import { usePages } from "../ui/paged-list.ts";
 import { LoadMore } from "../ui/table.tsx";
 import { toast } from "../ui/toast.tsx";
-import { usePages } from "../ui/use-data.ts";
 import "./account.css";
 
 const PATH = "/me/sessions";

@@ -2,8 +2,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { href, navigate, search } from "../router.ts";
 import { completeProviderSignIn } from "../session.ts";
+import { useAction } from "../ui/action.ts";
 import { ErrorNotice, Loading } from "../ui/notices.tsx";
-import { useAction } from "../ui/use-data.ts";
 import { pathAfterSignIn, returnPath, storedReturnPath, storeReturnPath } from "./return-path.ts";
 
 export default function SignInDone() {

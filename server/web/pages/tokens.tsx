@@ -10,10 +10,10 @@ import { AccountLayout, focusHeading } from "../ui/account-layout.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
 import { ErrorNotice, Loading } from "../ui/notices.tsx";
+import { type Pages, usePages } from "../ui/paged-list.ts";
 import { SecretDialog, UnstoredSecretNotice } from "../ui/secret-dialog.tsx";
 import { LoadMore } from "../ui/table.tsx";
 import { toast } from "../ui/toast.tsx";
-import { type Pages, usePages } from "../ui/use-data.ts";
 import "./account.css";
 import { NewToken, PATH } from "./tokens/new-token.tsx";
 

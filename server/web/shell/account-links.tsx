@@ -3,8 +3,8 @@
 import { errorMessage } from "../error-messages.ts";
 import { href, navigate } from "../router.ts";
 import { isOperator, signOut, user } from "../session.ts";
+import { useAction } from "../ui/action.ts";
 import { toast } from "../ui/toast.tsx";
-import { useAction } from "../ui/use-data.ts";
 import { useDensity, useTheme } from "./appearance.ts";
 import { showDialog } from "./lazy-dialog.tsx";
 

@@ -1,15 +1,12 @@
 /** The head of every page: navigation, search, the user's money and menu. */
-import { balance } from "../account-state.ts";
-import { spendable } from "../format.ts";
+import type { ComponentType } from "preact";
 import { withReturnPath } from "../pages/return-path.ts";
-import { here, href, location } from "../router.ts";
-import { isOperator, sessionNotice, sessionState, user } from "../session.ts";
-import { Icon } from "../ui/icon.tsx";
+import { href, location } from "../router.ts";
+import { isOperator, sessionNotice, sessionState } from "../session.ts";
 import { useEdge } from "../ui/use-edge.ts";
-import { AccountLinks } from "./account-links.tsx";
-import { useTheme } from "./appearance.ts";
-import { PortfolioValue } from "./portfolio-value.tsx";
+import { usePart } from "../ui/use-part.ts";
 import { SearchField } from "./search-field.tsx";
+import { ThemeButton } from "./theme-button.tsx";
 
 export function Header() {
   const path = location.value?.path;
@@ -63,50 +60,10 @@ function SignedOut() {
   );
 }
 
-function SignedIn() {
-  const initials = user.value?.email.slice(0, 2).toUpperCase() ?? "";
-  return (
-    <>
-      <div class="money-top" translate={false}>
-        {balance.value !== null && (
-          <>
-            <a href={href("/portfolio")}>
-              <small>Portfolio, USDC</small>
-              <b>
-                <PortfolioValue />
-              </b>
-            </a>
-            <a href={href("/wallet")} title="Available balance, USDC">
-              <small>Available, USDC</small>
-              <b>{spendable(balance.value.available)}</b>
-            </a>
-          </>
-        )}
-      </div>
-      <a class="button small deposit" href={href("/wallet?show=deposits")}>
-        Deposit
-      </a>
-      <ThemeButton />
-      <details class="menu" key={here()}>
-        <summary aria-label={`Account menu, ${initials}`}>{initials}</summary>
-        <div>
-          <AccountLinks />
-        </div>
-      </details>
-    </>
-  );
-}
+const loadSignedIn = (): Promise<ComponentType> => import("./signed-in.tsx").then((module) => module.default);
 
-function ThemeButton() {
-  const { isDark, change } = useTheme();
-  return (
-    <button
-      type="button"
-      class="quiet"
-      aria-label={isDark ? "Switch to light mode" : "Switch to dark mode"}
-      onClick={change}
-    >
-      <Icon name={isDark ? "sun" : "moon"} size={18} />
-    </button>
-  );
+/** Loaded once somebody has signed in. */
+function SignedIn() {
+  const { part: Content } = usePart(loadSignedIn);
+  return Content === null ? null : <Content />;
 }

@@ -1,14 +1,15 @@
 /** Amends the price and quantity of an open order. */
 import { useState } from "preact/hooks";
 import { MAX_QUANTITY } from "../../../engine/limits.ts";
-import { parsePrice, shares } from "../format.ts";
+import { shares } from "../format.ts";
+import { parsePrice } from "../parse.ts";
 import { request } from "../session.ts";
 import type { Market, Order } from "../types.ts";
+import { useAction } from "../ui/action.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { COUNT, NumberField, PRICE } from "../ui/fields.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { toast } from "../ui/toast.tsx";
-import { useAction } from "../ui/use-data.ts";
 import { TIMEOUT_MS } from "./cancel-orders.tsx";
 import { OrderName, priceInput } from "./order-name.tsx";
 import { parseQuantity } from "./order-preview.ts";

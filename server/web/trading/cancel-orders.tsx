@@ -4,10 +4,10 @@ import { errorMessage } from "../error-messages.ts";
 import { shares } from "../format.ts";
 import { request } from "../session.ts";
 import type { Order } from "../types.ts";
+import { useAction } from "../ui/action.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { toast } from "../ui/toast.tsx";
-import { useAction } from "../ui/use-data.ts";
 
 /** After this, the user can retry, which is harmless: someone canceling an order can't wait for a lost response. */
 export const TIMEOUT_MS = 8_000;

@@ -8,7 +8,7 @@ import { required } from "../required.ts";
 import { Dot, seriesOf } from "../series.tsx";
 import type { Market, Outcome } from "../types.ts";
 import { BigChance, Change } from "../ui/chance.tsx";
-import { Icon } from "../ui/icon.tsx";
+import { PathIcon } from "../ui/icon.tsx";
 import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
 import { SegmentedControl } from "../ui/segmented-control.tsx";
 import { Scrollable } from "../ui/table.tsx";
@@ -22,9 +22,17 @@ const TABLE_ROWS = 24;
 
 type View = "line" | "candles" | "depth";
 
-const icon = (name: "line" | "candles" | "depth", text: string) => (
+/** Lines of the chart's icons. */
+const ICONS = {
+  line: "m2 11 4-4 3 2.500L14 4",
+  candles: "M5 2v2M5 10v4M11 3v3M11 11v2M3.300 4h3.400v6H3.300zM9.300 6h3.400v5H9.300z",
+  depth: "M2 13V4l2.500 3 2 1.500V13M14 13V3l-2.500 4-2 1.500V13",
+  full: "M6 2.500H2.500V6M10 2.500h3.500V6M6 13.500H2.500V10M10 13.500h3.500V10",
+} as const;
+
+const icon = (name: keyof typeof ICONS, text: string) => (
   <>
-    <Icon name={name} />
+    <PathIcon path={ICONS[name]} />
     <span class="hidden">{text}</span>
   </>
 );
@@ -102,7 +110,7 @@ export function PriceChart({ market, outcome, depth }: ChartProps) {
               aria-label="Full screen"
               onClick={() => toggleFullScreen(panel.current)}
             >
-              <Icon name="full" />
+              <PathIcon path={ICONS.full} />
             </button>
           )}
         </span>

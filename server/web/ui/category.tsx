@@ -2,19 +2,19 @@
 import { capitalized } from "../format.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
-const ICONS: Readonly<Record<string, IconName>> = {
-  politics: "politics",
-  economics: "economics",
-  sports: "sports",
-  crypto: "crypto",
-  science: "science",
-  climate: "climate",
-  technology: "technology",
-  culture: "culture",
-};
+const WITH_ICON: readonly IconName[] = [
+  "politics",
+  "economics",
+  "sports",
+  "crypto",
+  "science",
+  "climate",
+  "technology",
+  "culture",
+];
 
 export function Category({ name, size = 14 }: { name: string; size?: number }) {
-  const icon = ICONS[name.toLowerCase()];
+  const icon = WITH_ICON.find((each) => each === name.toLowerCase());
   return (
     <>
       {icon !== undefined && <Icon name={icon} size={size} />}

@@ -1,8 +1,9 @@
 /** Confirms an irreversible action, runs it, and stays open with the error if it fails. */
 
+import { useAction } from "./action.ts";
 import { Dialog } from "./dialog.tsx";
 import { ErrorNotice } from "./notices.tsx";
-import { type Children, useAction } from "./use-data.ts";
+import type { Children } from "./use-data.ts";
 
 interface ConfirmProps {
   title: string;

@@ -1,9 +1,10 @@
 /** The email field, and the form that requests an emailed link. */
 import { useState } from "preact/hooks";
 import { call } from "../api.ts";
+import { useAction } from "./action.ts";
 import { Field } from "./fields.tsx";
 import { ErrorNotice } from "./notices.tsx";
-import { type Children, useAction } from "./use-data.ts";
+import type { Children } from "./use-data.ts";
 import { emailProblem, useForm } from "./use-form.ts";
 
 interface EmailFieldProps {

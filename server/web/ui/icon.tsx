@@ -18,10 +18,6 @@ const PATHS = {
   sun: "M11 8a3 3 0 1 1-6 0a3 3 0 0 1 6 0M8 1.500V3M8 13v1.500M1.500 8H3M13 8h1.500M3.400 3.400l1.100 1.100M11.500 11.500l1.100 1.100M12.600 3.400l-1.100 1.100M4.500 11.500l-1.100 1.100",
   moon: "M13 9.500A5.500 5.500 0 0 1 6.500 3 5.500 5.500 0 1 0 13 9.500z",
   off: "M2 2l12 12M4 6.500A6 6 0 0 1 6 5.500M8 5c2 0 3.600.7 5 2M6 9.300a3.500 3.500 0 0 1 3-.6M8 12.300v.2",
-  line: "m2 11 4-4 3 2.500L14 4",
-  candles: "M5 2v2M5 10v4M11 3v3M11 11v2M3.300 4h3.400v6H3.300zM9.300 6h3.400v5H9.300z",
-  depth: "M2 13V4l2.500 3 2 1.500V13M14 13V3l-2.500 4-2 1.500V13",
-  full: "M6 2.500H2.500V6M10 2.500h3.500V6M6 13.500H2.500V10M10 13.500h3.500V10",
   star: "m8 2 1.800 3.800 4.200.500-3.100 2.900.800 4.100L8 11.300l-3.700 2 .800-4.100L2 6.300l4.200-.500z",
   filter: "M2 4h12M4.500 8h7M6.500 12h3",
   politics: "M2 13.500h12M3 6.500h10L8 2.500zM4 6.500v5M8 6.500v5M12 6.500v5",
@@ -42,7 +38,12 @@ const PATHS = {
 export type IconName = keyof typeof PATHS;
 
 /** @param size pixels */
-export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
+export function Icon({ name, size }: { name: IconName; size?: number }) {
+  return <PathIcon path={PATHS[name]} {...(size === undefined ? {} : { size })} />;
+}
+
+/** An icon that one part of the page alone has. @param path of the lines @param size pixels */
+export function PathIcon({ path, size = 16 }: { path: string; size?: number }) {
   return (
     <svg
       class="icon"
@@ -56,7 +57,7 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
       stroke-linejoin="round"
       aria-hidden="true"
     >
-      <path d={PATHS[name]} />
+      <path d={path} />
     </svg>
   );
 }

@@ -5,7 +5,7 @@ import {
   MAX_SLUG_LENGTH,
   MIN_QUESTION_LENGTH,
 } from "../../markets/limits.ts";
-import { parseLocalTime } from "../format.ts";
+import { parseLocalTime } from "../parse.ts";
 import type { NewMarket } from "../types.ts";
 import { categoryProblem, descriptionProblem, futureProblem, lineProblem, trimmedOrNull } from "./validation.ts";
 

@@ -7,10 +7,10 @@ import { fieldErrorMessage } from "../error-messages.ts";
 import { required } from "../required.ts";
 import { request, signedInUser, user } from "../session.ts";
 import type { User } from "../types.ts";
+import { useAction } from "./action.ts";
 import { Field } from "./fields.tsx";
 import { ErrorNotice } from "./notices.tsx";
 import { toast } from "./toast.tsx";
-import { useAction } from "./use-data.ts";
 import { useForm } from "./use-form.ts";
 
 const RESEND_WAIT_S = 30;

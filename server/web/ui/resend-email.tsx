@@ -1,8 +1,8 @@
 /** A button that resends an email, with a pause between two. */
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api.ts";
+import { useAction } from "./action.ts";
 import { ErrorNotice } from "./notices.tsx";
-import { useAction } from "./use-data.ts";
 
 const WAIT_S = 30;
 

@@ -6,10 +6,10 @@ import { fieldErrorMessage } from "../error-messages.ts";
 import { required } from "../required.ts";
 import { finishSignIn } from "../session.ts";
 import type { SignInChallenge } from "../types.ts";
+import { useAction } from "./action.ts";
 import { Field } from "./fields.tsx";
 import { ErrorNotice } from "./notices.tsx";
 import { PasskeyProblem, usePasskey } from "./passkey.ts";
-import { useAction } from "./use-data.ts";
 import { useFocusOnMount } from "./use-focus-on-mount.ts";
 import { useForm } from "./use-form.ts";
 

@@ -3,7 +3,7 @@
 import { MAX_NOTE_LENGTH } from "../../http/limits.ts";
 import { MAX_CATEGORY_LENGTH, MAX_DESCRIPTION_LENGTH } from "../../markets/limits.ts";
 import { exchangeTime } from "../clock.ts";
-import { parseLocalTime } from "../format.ts";
+import { parseLocalTime } from "../parse.ts";
 
 const CONTROL = /\p{Cc}/u;
 /** Multi-line text may contain line breaks and tabs. */

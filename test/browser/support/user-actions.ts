@@ -15,9 +15,9 @@ export async function fillInSignIn(page: Page, email: string, password = PASSWOR
 }
 
 /** Signs in and waits for the return path. */
-export async function signInTo(page: Page, path: string, email: string): Promise<void> {
+export async function signInTo(page: Page, path: string, email: string, password = PASSWORD): Promise<void> {
   await page.goto(`/sign-in?to=${encodeURIComponent(path)}`);
-  await fillInSignIn(page, email);
+  await fillInSignIn(page, email, password);
   await page.waitForURL((url) => url.pathname + url.search === path);
 }
 

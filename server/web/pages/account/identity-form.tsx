@@ -6,10 +6,10 @@ import { humanize } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { IdentityApplication } from "../../types.ts";
 import { focusHeading } from "../../ui/account-layout.tsx";
+import { useAction } from "../../ui/action.ts";
 import { Field, Select } from "../../ui/fields.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { useAction } from "../../ui/use-data.ts";
 import { useForm } from "../../ui/use-form.ts";
 
 const DOCUMENTS = [

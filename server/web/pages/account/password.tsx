@@ -5,10 +5,10 @@ import { fieldErrorMessage } from "../../error-messages.ts";
 import { href } from "../../router.ts";
 import { request, signedInUser } from "../../session.ts";
 import { focusHeading } from "../../ui/account-layout.tsx";
+import { useAction } from "../../ui/action.ts";
 import { ErrorNotice } from "../../ui/notices.tsx";
 import { NewPasswordField, newPasswordProblem, PasswordField } from "../../ui/password-field.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { useAction } from "../../ui/use-data.ts";
 import { useForm } from "../../ui/use-form.ts";
 
 import { Panel } from "./panel.tsx";

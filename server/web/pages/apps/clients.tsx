@@ -9,10 +9,11 @@ import { focusHeading } from "../../ui/account-layout.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
+import { type Pages, usePages } from "../../ui/paged-list.ts";
 import { SecretDialog, UnstoredSecretNotice } from "../../ui/secret-dialog.tsx";
 import { LoadMore } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { type Pages, useFetch, usePages } from "../../ui/use-data.ts";
+import { useFetch } from "../../ui/use-data.ts";
 
 import { CLIENTS, NewClient } from "./new-client.tsx";
 

@@ -7,9 +7,9 @@ import type { OAuthGrant } from "../../types.ts";
 import { focusHeading } from "../../ui/account-layout.tsx";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
+import { usePages } from "../../ui/paged-list.ts";
 import { LoadMore } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { usePages } from "../../ui/use-data.ts";
 
 const GRANTS = "/me/oauth-grants";
 

@@ -3,10 +3,10 @@ import { useState } from "preact/hooks";
 import { fieldErrorMessage } from "../../error-messages.ts";
 import { request } from "../../session.ts";
 import type { CreatedOAuthClient } from "../../types.ts";
+import { useAction } from "../../ui/action.ts";
 import { Checkbox, Field, TextArea } from "../../ui/fields.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
 import { parseLines } from "../../ui/parse-lines.ts";
-import { useAction } from "../../ui/use-data.ts";
 import { useForm } from "../../ui/use-form.ts";
 
 export const CLIENTS = "/me/oauth-clients";

@@ -1,11 +1,12 @@
 /** The audit log: who changed money or access, when, and by which request. */
 import { useState } from "preact/hooks";
-import { dateTime, parseLocalTime, toLocalTime } from "../../format.ts";
+import { dateTime } from "../../format.ts";
+import { parseLocalTime, toLocalTime } from "../../parse.ts";
 import { search, setSearch } from "../../router.ts";
 import type { AuditLine } from "../../types.ts";
 import { Field } from "../../ui/fields.tsx";
+import { usePages } from "../../ui/paged-list.ts";
 import { Table } from "../../ui/table.tsx";
-import { usePages } from "../../ui/use-data.ts";
 import { focusFirstProblem, timeProblem } from "../../ui/validation.ts";
 import { Heading } from "./heading.tsx";
 import { UserLink } from "./links.tsx";

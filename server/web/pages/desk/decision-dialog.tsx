@@ -1,11 +1,12 @@
 /** The dialog that confirms an operator's decision. */
 import { useState } from "preact/hooks";
 import { ApiError } from "../../api.ts";
+import { useAction } from "../../ui/action.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { TextArea } from "../../ui/fields.tsx";
 import { ErrorNotice, Notice } from "../../ui/notices.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { type Children, useAction } from "../../ui/use-data.ts";
+import type { Children } from "../../ui/use-data.ts";
 import { focusFirstProblem, noteProblem, trimmedOrNull } from "../../ui/validation.ts";
 import { focusHeading } from "./heading.tsx";
 import { refreshPendingCounts } from "./pending-counts.ts";

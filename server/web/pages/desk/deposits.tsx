@@ -1,6 +1,7 @@
 /** Deposits: credits a user once per reference, lists all credits, and takes one back. */
 import { useState } from "preact/hooks";
-import { dateTime, exactMoney, parseMoney } from "../../format.ts";
+import { dateTime, exactMoney } from "../../format.ts";
+import { parseMoney } from "../../parse.ts";
 import { required } from "../../required.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user as self } from "../../session.ts";
@@ -8,8 +9,8 @@ import type { DepositResponse, OperatorDeposit, OperatorUser, Page } from "../..
 import { Money } from "../../ui/amounts.tsx";
 import { AMOUNT, Field, NumberField } from "../../ui/fields.tsx";
 import { Notice } from "../../ui/notices.tsx";
+import { usePages } from "../../ui/paged-list.ts";
 import { Table } from "../../ui/table.tsx";
-import { usePages } from "../../ui/use-data.ts";
 import { DecisionDialog } from "./decision-dialog.tsx";
 import { Facts } from "./facts.tsx";
 import { Heading } from "./heading.tsx";

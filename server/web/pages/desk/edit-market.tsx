@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { exchangeTime } from "../../clock.ts";
-import { parseLocalTime, toLocalTime } from "../../format.ts";
+import { parseLocalTime, toLocalTime } from "../../parse.ts";
 import { request } from "../../session.ts";
 import type { Market, MarketChanges, MarketRecord } from "../../types.ts";
 import { Field, TextArea } from "../../ui/fields.tsx";

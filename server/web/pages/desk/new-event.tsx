@@ -1,7 +1,7 @@
 /** Creates an event. */
 import { useState } from "preact/hooks";
 import { MAX_QUESTION_LENGTH, MIN_QUESTION_LENGTH } from "../../../markets/limits.ts";
-import { parseLocalTime } from "../../format.ts";
+import { parseLocalTime } from "../../parse.ts";
 import { href, navigate } from "../../router.ts";
 import { request } from "../../session.ts";
 import type { MarketEvent, NewEvent } from "../../types.ts";

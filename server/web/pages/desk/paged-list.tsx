@@ -1,7 +1,8 @@
 /** A cursor-paged list with its loading, error and load-more states. */
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
+import type { Pages } from "../../ui/paged-list.ts";
 import { LoadMore } from "../../ui/table.tsx";
-import type { Children, Pages } from "../../ui/use-data.ts";
+import type { Children } from "../../ui/use-data.ts";
 
 /** Renders the loaded items with the states around them. */
 export function PagedList<T>({ pages, children }: { pages: Pages<T>; children: (items: readonly T[]) => Children }) {

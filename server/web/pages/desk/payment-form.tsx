@@ -2,7 +2,8 @@
 import { useState } from "preact/hooks";
 import { SEED_REFERENCE } from "../../../../engine/limits.ts";
 import { MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH } from "../../../wallet/limits.ts";
-import { exactMoney, parseMoney } from "../../format.ts";
+import { exactMoney } from "../../format.ts";
+import { parseMoney } from "../../parse.ts";
 import { required } from "../../required.ts";
 import { AMOUNT, Field, NumberField } from "../../ui/fields.tsx";
 import type { Children } from "../../ui/use-data.ts";

@@ -8,7 +8,7 @@ import { request } from "../../session.ts";
 import type { Market, MarketRecord } from "../../types.ts";
 import { Select } from "../../ui/fields.tsx";
 import { Empty, Notice } from "../../ui/notices.tsx";
-import { usePages } from "../../ui/use-data.ts";
+import { usePages } from "../../ui/paged-list.ts";
 import { DecisionDialog } from "./decision-dialog.tsx";
 import { Facts } from "./facts.tsx";
 import { Heading } from "./heading.tsx";

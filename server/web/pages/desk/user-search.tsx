@@ -3,9 +3,9 @@ import { useState } from "preact/hooks";
 import { ApiError } from "../../api.ts";
 import { request } from "../../session.ts";
 import type { OperatorUser, Page } from "../../types.ts";
+import { useAction } from "../../ui/action.ts";
 import { Field } from "../../ui/fields.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
-import { useAction } from "../../ui/use-data.ts";
 import { UserLink } from "./links.tsx";
 
 /** Finds a user by email or id. @throws ApiError */

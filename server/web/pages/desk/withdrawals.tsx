@@ -8,8 +8,9 @@ import type { Approval, OperatorWithdrawal, WithdrawalDecision } from "../../typ
 import { Money } from "../../ui/amounts.tsx";
 import { Field, Select } from "../../ui/fields.tsx";
 import { ErrorNotice, Notice } from "../../ui/notices.tsx";
+import { usePages } from "../../ui/paged-list.ts";
 import { Table } from "../../ui/table.tsx";
-import { useFetch, usePages } from "../../ui/use-data.ts";
+import { useFetch } from "../../ui/use-data.ts";
 import { trimmedOrNull } from "../../ui/validation.ts";
 import { AccountTrail } from "./account-trail.tsx";
 import { ApprovalBadge, isOwnApproval, RevokeApprovalDialog } from "./approval.tsx";

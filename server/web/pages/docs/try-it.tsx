@@ -2,9 +2,9 @@
 import { useState } from "preact/hooks";
 import { send } from "../../api.ts";
 import { accessToken } from "../../session.ts";
+import { useAction } from "../../ui/action.ts";
 import { Field } from "../../ui/fields.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
-import { useAction } from "../../ui/use-data.ts";
 import { type Document, type RestOperation, resolveRef } from "./api-document.ts";
 import { Code } from "./code-block.tsx";
 import { exampleTarget } from "./samples.ts";

@@ -1,6 +1,6 @@
 /** The leading card of the feed: the market that is traded most, with its chart. */
 import { exchangeTime } from "../../clock.ts";
-import { axisTime, chanceText } from "../../format.ts";
+import { chanceText, shortDate } from "../../format.ts";
 import { dayChanges, isBinary, isRunning } from "../../market-facts.ts";
 import { byChance, chance, chances, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
@@ -127,12 +127,7 @@ function Lines({ market, drawn, lines, now }: LinesProps) {
   const text = drawn.map(({ name, index }) => `${name} ${chanceText(chances(market)[index] ?? null)}`).join(", ");
   const withLine = drawn.map((outcome, i) => ({ outcome, i })).filter(({ i }) => (lines[i]?.length ?? 0) > 0);
   return (
-    <div
-      class="lead-chart"
-      role="img"
-      aria-label={`Chances since ${axisTime(from, now - from)}, now ${text}`}
-      translate={false}
-    >
+    <div class="lead-chart" role="img" aria-label={`Chances since ${shortDate(from)}, now ${text}`} translate={false}>
       <div class="plot">
         {scale.ticks.map((tick) => (
           <span
@@ -163,7 +158,7 @@ function Lines({ market, drawn, lines, now }: LinesProps) {
       </div>
       <p>
         {[from, (from + now) / 2, now].map((at) => (
-          <span key={at}>{axisTime(at, now - from)}</span>
+          <span key={at}>{shortDate(at)}</span>
         ))}
       </p>
     </div>

@@ -9,11 +9,13 @@ import { useMarkets } from "../../market-cache.ts";
 import { request } from "../../session.ts";
 import { availableShares, parseQuantity } from "../../trading/order-preview.ts";
 import type { Limits, Market, Position } from "../../types.ts";
+import { useAction } from "../../ui/action.ts";
 import { COUNT, NumberField, Select } from "../../ui/fields.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
+import { usePages } from "../../ui/paged-list.ts";
 import { SegmentedControl } from "../../ui/segmented-control.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { type Children, useAction, useFetch, usePages } from "../../ui/use-data.ts";
+import { type Children, useFetch } from "../../ui/use-data.ts";
 
 type Kind = "split" | "merge";
 

@@ -5,8 +5,8 @@ import { onOrderUpdate } from "../../account-state.ts";
 import type { Query } from "../../api.ts";
 import type { Order } from "../../types.ts";
 import { Notice } from "../../ui/notices.tsx";
+import { type Pages, usePages } from "../../ui/paged-list.ts";
 import { useBatched } from "../../ui/throttle.ts";
-import { type Pages, usePages } from "../../ui/use-data.ts";
 
 /** Items added live before the list stops growing: a bot's orders would make it endless. */
 const MAX_ADDED = 200;

@@ -5,8 +5,8 @@ import { href } from "../../router.ts";
 import type { Settlement } from "../../types.ts";
 import { Money, Profit } from "../../ui/amounts.tsx";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
+import { usePages } from "../../ui/paged-list.ts";
 import { type Column, LoadMore, Table } from "../../ui/table.tsx";
-import { usePages } from "../../ui/use-data.ts";
 
 export function Settlements() {
   const { items, error, more, reload } = usePages<Settlement>("/wallet/settlements");

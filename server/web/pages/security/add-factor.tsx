@@ -5,12 +5,12 @@ import { isSixDigits, withoutSeparators } from "../../../accounts/code-text.ts";
 import { fieldErrorMessage } from "../../error-messages.ts";
 import { required } from "../../required.ts";
 import type { ConfirmedFactor, Enrolment } from "../../types.ts";
+import { useAction } from "../../ui/action.ts";
 import { Copyable } from "../../ui/copyable.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Field } from "../../ui/fields.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
 import { createPasskey, PasskeyProblem } from "../../ui/passkey.ts";
-import { useAction } from "../../ui/use-data.ts";
 import { useForm } from "../../ui/use-form.ts";
 
 import { begin, confirm } from "./enrolment.ts";

@@ -2,11 +2,11 @@
 import { useState } from "preact/hooks";
 import { ApiError } from "../../api.ts";
 import { request } from "../../session.ts";
+import { useAction } from "../../ui/action.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Field } from "../../ui/fields.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
 import { PasswordField } from "../../ui/password-field.tsx";
-import { useAction } from "../../ui/use-data.ts";
 import { useForm } from "../../ui/use-form.ts";
 
 import { PATH } from "./enrolment.ts";

@@ -6,10 +6,10 @@ import { fieldErrorMessage } from "../../error-messages.ts";
 import { SCOPES } from "../../scopes.ts";
 import { request } from "../../session.ts";
 import type { CreatedPat } from "../../types.ts";
+import { useAction } from "../../ui/action.ts";
 import { Checkbox, Field, Select, TextArea } from "../../ui/fields.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
 import { parseLines } from "../../ui/parse-lines.ts";
-import { useAction } from "../../ui/use-data.ts";
 import { useForm } from "../../ui/use-form.ts";
 
 export const PATH = "/me/personal-access-tokens";

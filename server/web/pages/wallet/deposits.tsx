@@ -4,8 +4,8 @@ import { user } from "../../session.ts";
 import type { Deposit } from "../../types.ts";
 import { Money } from "../../ui/amounts.tsx";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
+import { usePages } from "../../ui/paged-list.ts";
 import { type Column, LoadMore, Table } from "../../ui/table.tsx";
-import { usePages } from "../../ui/use-data.ts";
 
 export function Deposits() {
   const { items, error, more, reload } = usePages<Deposit>("/wallet/deposits");

@@ -7,11 +7,12 @@ import { marketName, outcomeName, useMarkets } from "../../market-cache.ts";
 import { href, search, setSearch } from "../../router.ts";
 import { requestRaw } from "../../session.ts";
 import type { Market, Transaction } from "../../types.ts";
+import { useAction } from "../../ui/action.ts";
 import { Money } from "../../ui/amounts.tsx";
 import { Field, Select } from "../../ui/fields.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/notices.tsx";
+import { usePages } from "../../ui/paged-list.ts";
 import { type Column, LoadMore, Table } from "../../ui/table.tsx";
-import { useAction, usePages } from "../../ui/use-data.ts";
 
 const TYPES = [
   ["", "All"],

@@ -4,14 +4,15 @@ import { evmAddressFault } from "../../../wallet/evm-address.ts";
 import { MAX_ADDRESS_LENGTH, MAX_PAYMENT_MICRO } from "../../../wallet/limits.ts";
 import { balance } from "../../account-state.ts";
 import { ApiError } from "../../api.ts";
-import { exactMoney, parseMoney } from "../../format.ts";
+import { exactMoney } from "../../format.ts";
 import { useIdempotencyKey } from "../../idempotency-key.ts";
+import { parseMoney } from "../../parse.ts";
 import { request } from "../../session.ts";
+import { useAction } from "../../ui/action.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { AMOUNT, Field, NumberField } from "../../ui/fields.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { useAction } from "../../ui/use-data.ts";
 
 interface Withdrawal {
   /** micro-USDC */

@@ -4,12 +4,13 @@ import { dateTime, exactMoney, statusText } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { Withdrawal } from "../../types.ts";
+import { useAction } from "../../ui/action.ts";
 import { Money } from "../../ui/amounts.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/notices.tsx";
+import { type Pages, usePages } from "../../ui/paged-list.ts";
 import { type Column, LoadMore, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { type Pages, useAction, usePages } from "../../ui/use-data.ts";
 import { WithdrawForm } from "./withdraw-form.tsx";
 
 const STATUS_TONES: Readonly<Record<string, "" | "good" | "bad" | "warn">> = {

@@ -1,7 +1,7 @@
 /** What the user has in all: money, and positions at their last prices. */
 import { balance } from "../account-state.ts";
 import { money } from "../format.ts";
-import { sumOf, useValuedPositions } from "../trading/valuation.ts";
+import { sumOf, useValuedPositions } from "./valuation.ts";
 
 export function PortfolioValue() {
   const { valued } = useValuedPositions();

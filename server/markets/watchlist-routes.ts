@@ -1,0 +1,76 @@
+/** What a user watches: markets and events, kept in the user's row. */
+import type { Static } from "typebox";
+import type { AccountWriter } from "../accounts/account-writer.ts";
+import type { User } from "../accounts/types.ts";
+import { changeUser } from "../accounts/users.ts";
+import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
+import { OWN_SESSION, type Route, route } from "../http/route.ts";
+import { MAX_WATCHED } from "./limits.ts";
+import type { MarketRegistry } from "./registry.ts";
+import type { MarketExchange } from "./routes.ts";
+import * as S from "./schemas.ts";
+import { isListed } from "./views.ts";
+
+type Watched = Static<typeof S.Watchlist>["items"][number];
+
+export interface WatchlistContext {
+  readonly exchange: MarketExchange;
+  readonly writer: AccountWriter;
+}
+
+export function createWatchlistRoutes({ exchange, writer }: WatchlistContext): Route[] {
+  return [
+    route({
+      method: "GET",
+      path: "/me/watchlist",
+      summary: "The markets and events that the user watches",
+      ...OWN_SESSION,
+      response: S.Watchlist,
+      handler: ({ principal }) => listJson(principal.credential.user),
+    }),
+    route({
+      method: "PATCH",
+      path: "/me/watchlist",
+      summary: "Add markets and events to what the user watches, or remove some; the response is the whole list",
+      ...OWN_SESSION,
+      body: S.WatchlistChange,
+      response: S.Watchlist,
+      async handler({ principal, body: { add = [], remove = [] } }) {
+        if (add.length + remove.length === 0) throw badRequest("add or remove: give at least one market or event");
+        const { user } = principal.credential;
+        for (const watched of add) expectListed(exchange.registry, watched);
+        const list = changed(readList(user), add, remove);
+        if (list.length > MAX_WATCHED) {
+          throw new ApiError(ErrorKind.conflict, `the watchlist has at most ${MAX_WATCHED} entries: remove some first`);
+        }
+        const text = list.length === 0 ? null : list.map(nameOf).join(" ");
+        if (text !== user.watchlist) await writer.write([changeUser(user, { watchlist: text })], []);
+        return listJson(user);
+      },
+    }),
+  ];
+}
+
+const nameOf = ({ kind, id }: Watched): string => `${kind} ${id}`;
+
+function readList({ watchlist }: User): Watched[] {
+  const found = (watchlist ?? "").matchAll(/(market|event) (\d+)/g);
+  return [...found].map(([, kind, id]) => ({ kind: kind as Watched["kind"], id: Number(id) }));
+}
+
+const listJson = (user: User): string => JSON.stringify({ items: readList(user) });
+
+function changed(list: readonly Watched[], add: readonly Watched[], remove: readonly Watched[]): Watched[] {
+  const removed = new Set(remove.map(nameOf));
+  const kept = list.filter((each) => !removed.has(nameOf(each)));
+  const known = new Set(kept.map(nameOf));
+  const added = new Map(add.filter((each) => !known.has(nameOf(each))).map((each) => [nameOf(each), each]));
+  return [...added.values(), ...kept];
+}
+
+/** @throws ApiError 4040 */
+function expectListed(registry: MarketRegistry, { kind, id }: Watched): void {
+  if (kind === "event" && registry.findEvent(id) === undefined) throw notFound(`event: ${id}`);
+  const market = kind === "market" ? registry.get(id) : undefined;
+  if (kind === "market" && (market === undefined || !isListed(market))) throw notFound(`market: ${id}`);
+}
