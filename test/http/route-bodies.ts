@@ -17,6 +17,7 @@ const ACCOUNT_BODIES: Readonly<Record<string, Record<string, unknown>>> = {
   "/me/phone": { phone: "+14155552671" },
   "/me/phone/verify": { code: "000000" },
   "/me/identity": { document_type: "passport", document_number: "X1", country: "DE" },
+  "/me/watchlist": { add: [{ kind: "market", id: 1 }], remove: [{ kind: "event", id: 1 }] },
   "/me/second-factors": { kind: "totp", name: "app" },
   "/me/second-factors/proof": { password: PASSWORD },
   "/me/second-factors/:id/confirm": { code: "000000" },
