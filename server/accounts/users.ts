@@ -6,8 +6,11 @@ import { badRequest } from "../errors.ts";
 import type { RequestedWrite, User } from "./types.ts";
 
 type Changes = Partial<
-  Pick<User, "passwordHash" | "emailVerifiedAt" | "phone" | "phoneVerifiedAt" | "kycTier" | "suspendedAt" | "role"> &
-    Pick<User, "watchlist">
+  Pick<
+    User,
+    | ("passwordHash" | "emailVerifiedAt" | "phone" | "phoneVerifiedAt" | "kycTier" | "suspendedAt" | "role")
+    | "watchlist"
+  >
 >;
 
 /** Verifying both email and phone reaches tier 1: section "Account KYC tiers" of the specification. */

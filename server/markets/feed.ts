@@ -28,7 +28,6 @@ const isEvent = (entry: number): boolean => entry % 2 === 1;
 const idOf = (entry: number): number => entry >>> 1;
 
 const HOUR_MS = 3_600_000;
-const SORTS: readonly Sort[] = FEED_SORTS;
 /** The sorts that a trade can change. */
 const OF_TRADES: readonly Sort[] = ["volume", "movers"];
 const NOTHING = SearchHits.of([]);
@@ -79,7 +78,7 @@ export class MarketFeed implements RegistryListener {
   }
 
   /** Marks a market and its event in these orders. */
-  private mark({ id, eventId }: Market, sorts: readonly Sort[] = SORTS): void {
+  private mark({ id, eventId }: Market, sorts: readonly Sort[] = FEED_SORTS): void {
     for (const sort of sorts) {
       this.orders[sort].mark(entryOfMarket(id));
       if (eventId !== null) this.orders[sort].mark(entryOfEvent(eventId));
@@ -98,7 +97,7 @@ export class MarketFeed implements RegistryListener {
   eventAdded({ id, category }: EventRow): void {
     this.category.set(entryOfEvent(id), category);
     this.kind.set(entryOfEvent(id), "event");
-    for (const sort of SORTS) this.orders[sort].mark(entryOfEvent(id));
+    for (const sort of FEED_SORTS) this.orders[sort].mark(entryOfEvent(id));
   }
 
   statusChanged(market: Market): void {
@@ -119,7 +118,7 @@ export class MarketFeed implements RegistryListener {
   /** Sorts the feed at startup, so that the first request does not have to. */
   warmUp(now: number): void {
     this.now = now;
-    for (const sort of SORTS) this.orders[sort].refresh(Number.MAX_SAFE_INTEGER);
+    for (const sort of FEED_SORTS) this.orders[sort].refresh(Number.MAX_SAFE_INTEGER);
   }
 
   /** Every hour, the oldest hour leaves the figures of 24 hours. */

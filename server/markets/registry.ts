@@ -103,7 +103,7 @@ export class MarketRegistry {
           name,
           lastPrice,
           volume,
-          hourly: null,
+          hourlyPrices: null,
           book: null,
           isWatched: false,
           ticker: TickerState.unwatched,
@@ -346,8 +346,8 @@ export class MarketRegistry {
    * the market has ended.
    */
   dayAgoPrice(market: Market, outcome: Outcome, now: number): number | null {
-    if (!canTrade(market) || outcome.hourly === null) return null;
-    return outcome.hourly.before(Math.floor(now / HOUR_MS) - HOURS_A_DAY + 1);
+    if (!canTrade(market) || outcome.hourlyPrices === null) return null;
+    return outcome.hourlyPrices.before(Math.floor(now / HOUR_MS) - HOURS_A_DAY + 1);
   }
 
   /** How far the market has moved in 24 hours: the largest change among its outcomes, BPS. */
@@ -361,8 +361,8 @@ export class MarketRegistry {
   }
 
   /** The outcome's prices over the last week, for a small chart: see HourlyPrices. */
-  sparkline({ hourly }: Outcome, now: number): number[] {
-    return hourly?.sparkline(Math.floor(now / HOUR_MS)) ?? [];
+  sparkline({ hourlyPrices }: Outcome, now: number): number[] {
+    return hourlyPrices?.sparkline(Math.floor(now / HOUR_MS)) ?? [];
   }
 
   /** Shares traded in the last 24 hours, to the hour. */
@@ -376,8 +376,8 @@ export class MarketRegistry {
 }
 
 function recordHour(outcome: Outcome, hour: number, price: number): void {
-  outcome.hourly ??= new HourlyPrices(hour);
-  outcome.hourly.record(hour, price);
+  outcome.hourlyPrices ??= new HourlyPrices(hour);
+  outcome.hourlyPrices.record(hour, price);
 }
 
 /** An outcome of the market that must exist. */

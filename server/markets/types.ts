@@ -24,7 +24,7 @@ export interface Outcome {
   lastPrice: number | null;
   volume: number;
   /** Null until it is traded, or known to have been. */
-  hourly: HourlyPrices | null;
+  hourlyPrices: HourlyPrices | null;
   book: Depth | null;
   /** Its book has followers: only then are changes published. */
   isWatched: boolean;

@@ -1,5 +1,4 @@
 /** What a user watches: markets and events, kept in the user's row. */
-import type { Static } from "typebox";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { User } from "../accounts/types.ts";
 import { changeUser } from "../accounts/users.ts";
@@ -10,8 +9,7 @@ import type { MarketRegistry } from "./registry.ts";
 import type { MarketExchange } from "./routes.ts";
 import * as S from "./schemas.ts";
 import { isListed } from "./views.ts";
-
-type Watched = Static<typeof S.Watchlist>["items"][number];
+import { readWatched, type Watched, watchedText } from "./watched-text.ts";
 
 export interface WatchlistContext {
   readonly exchange: MarketExchange;
@@ -39,11 +37,11 @@ export function createWatchlistRoutes({ exchange, writer }: WatchlistContext): R
         if (add.length + remove.length === 0) throw badRequest("add or remove: give at least one market or event");
         const { user } = principal.credential;
         for (const watched of add) expectListed(exchange.registry, watched);
-        const list = changed(readList(user), add, remove);
+        const list = changed(readWatched(user.watchlist), add, remove);
         if (list.length > MAX_WATCHED) {
           throw new ApiError(ErrorKind.conflict, `the watchlist has at most ${MAX_WATCHED} entries: remove some first`);
         }
-        const text = list.length === 0 ? null : list.map(nameOf).join(" ");
+        const text = list.length === 0 ? null : watchedText(list);
         if (text !== user.watchlist) await writer.write([changeUser(user, { watchlist: text })], []);
         return listJson(user);
       },
@@ -51,14 +49,9 @@ export function createWatchlistRoutes({ exchange, writer }: WatchlistContext): R
   ];
 }
 
-const nameOf = ({ kind, id }: Watched): string => `${kind} ${id}`;
+const nameOf = (watched: Watched): string => watchedText([watched]);
 
-function readList({ watchlist }: User): Watched[] {
-  const found = (watchlist ?? "").matchAll(/(market|event) (\d+)/g);
-  return [...found].map(([, kind, id]) => ({ kind: kind as Watched["kind"], id: Number(id) }));
-}
-
-const listJson = (user: User): string => JSON.stringify({ items: readList(user) });
+const listJson = (user: User): string => JSON.stringify({ items: readWatched(user.watchlist) });
 
 function changed(list: readonly Watched[], add: readonly Watched[], remove: readonly Watched[]): Watched[] {
   const removed = new Set(remove.map(nameOf));

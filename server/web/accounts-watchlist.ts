@@ -1,5 +1,5 @@
 /** The account's watchlist: what a guest had is added at the sign-in. Loaded, and started, once somebody has signed in. */
-import { effect } from "@preact/signals";
+import { computed, effect } from "@preact/signals";
 import { ApiError } from "./api.ts";
 import { request, sessionState } from "./session.ts";
 import { streamState } from "./stream.ts";
@@ -29,19 +29,14 @@ async function read(): Promise<void> {
   }
 }
 
-async function change(watched: Watched, isAdded: boolean): Promise<void> {
-  try {
-    await ask("PATCH", { body: { [isAdded ? "add" : "remove"]: [watched] } });
-  } catch (error) {
-    await read();
-    throw error;
-  }
-}
+const change = (watched: Watched, isAdded: boolean): Promise<void> =>
+  ask("PATCH", { body: { [isAdded ? "add" : "remove"]: [watched] } });
 
+const isStale = computed(() => streamState.value === "stale");
 effect(() => {
   const isIn = sessionState.value === "in";
   account.change = isIn ? change : null;
-  if (isIn && streamState.value !== "stale") void read();
+  if (isIn && !isStale.value) void read();
   if (sessionState.value === "out") {
     latest++;
     watchlist.value = readGuests();

@@ -1,4 +1,5 @@
 /** What follows from a market's state. */
+import { exchangeTime } from "./clock.ts";
 import type { Market, Outcome } from "./types.ts";
 
 /** Two outcomes: the second is the opposite of the first. */
@@ -24,3 +25,11 @@ export function dayChanges({ outcomes }: Pick<Market, "outcomes">): readonly (nu
 /** The outcome that pays in full; undefined without one, or before the market is resolved. */
 export const winnerOf = ({ outcomes, resolution }: Pick<Market, "outcomes" | "resolution">): Outcome | undefined =>
   outcomes.find(({ id }) => id === resolution?.outcome_id);
+
+/** When the market ended, ms; null while it can be traded. */
+export function endOf(market: Market): number | null {
+  const { resolution, closes_at } = market;
+  if (isRunning(market)) return null;
+  const ends = [resolution?.resolved_at ?? null, closes_at].filter((at): at is number => at !== null);
+  return ends.length === 0 ? null : Math.min(...ends, exchangeTime());
+}

@@ -2,6 +2,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { FULL_PRICE_BPS } from "../../engine/limits.ts";
+import { isBinary } from "./market-facts.ts";
 import { subscribe } from "./stream.ts";
 import type { Market, Outcome, Ticker } from "./types.ts";
 import { useThrottled } from "./ui/throttle.ts";
@@ -85,6 +86,10 @@ export function chances({ outcomes }: Pick<Market, "outcomes">): readonly (numbe
 /** The likeliest outcome first. */
 export const byChance = (outcomes: readonly Outcome[]): Outcome[] =>
   [...outcomes].sort((a, b) => (chance(b) ?? 0) - (chance(a) ?? 0));
+
+/** The outcome that stands for the market in one line: of two the first, else the likeliest. */
+export const leading = (market: Market): Outcome | undefined =>
+  isBinary(market) ? market.outcomes[0] : byChance(market.outcomes)[0];
 
 const MARGIN = "200px";
 

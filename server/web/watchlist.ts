@@ -4,20 +4,15 @@
  */
 import { signal } from "@preact/signals";
 import { MAX_WATCHED } from "../markets/limits.ts";
+import { readWatched, type Watched, watchedText } from "../markets/watched-text.ts";
 import { kept } from "./browser.ts";
-import type { Watchlist } from "./types.ts";
 
-export type Watched = Watchlist["items"][number];
+export type { Watched } from "../markets/watched-text.ts";
 export type WatchedKind = Watched["kind"];
 
 const KEY = "watchlist";
 
-/** Texts that an older page or another program left are not understood, and dropped. */
-export function readGuests(): readonly Watched[] {
-  const found = (kept.get(KEY) ?? "").matchAll(/\b(market|event) ([1-9]\d{0,14})\b/g);
-  return [...found].slice(0, MAX_WATCHED).map(([, kind, id]) => ({ kind: kind as WatchedKind, id: Number(id) }));
-}
-
+export const readGuests = (): readonly Watched[] => readWatched(kept.get(KEY)).slice(0, MAX_WATCHED);
 export const forgetGuests = (): void => kept.set(KEY, null);
 
 export const watchlist = signal<readonly Watched[]>(readGuests());
@@ -34,13 +29,14 @@ export async function toggleWatched(watched: Watched): Promise<void> {
   const others = before.filter(({ kind, id }) => kind !== watched.kind || id !== watched.id);
   const isAdded = others.length === before.length;
   watchlist.value = isAdded ? [watched, ...others] : others;
-  if (account.change === null)
-    kept.set(
-      KEY,
-      watchlist
-        .peek()
-        .map(({ kind, id }) => `${kind} ${id}`)
-        .join(" "),
-    );
-  else await account.change(watched, isAdded);
+  if (account.change === null) {
+    kept.set(KEY, watchedText(watchlist.peek()));
+    return;
+  }
+  try {
+    await account.change(watched, isAdded);
+  } catch (error) {
+    watchlist.value = before;
+    throw error;
+  }
 }

@@ -13,7 +13,7 @@ import { LoadMore } from "../ui/table.tsx";
 import { Tile } from "../ui/tile.tsx";
 import { useFetch } from "../ui/use-data.ts";
 import { WatchButton } from "../ui/watch-button.tsx";
-import { MarketCard } from "./feed/cards.tsx";
+import { MarketCards } from "./feed/cards.tsx";
 
 export default function EventPage({ param }: { param: string }) {
   const { data, error, reload } = useFetch(
@@ -75,13 +75,7 @@ function EventView({ event }: { event: MarketEvent }) {
         />
       </header>
       {markets.length === 0 && <Empty>This event has no markets yet.</Empty>}
-      <ul class="feed">
-        {markets.map((market) => (
-          <li key={market.id}>
-            <MarketCard market={market} />
-          </li>
-        ))}
-      </ul>
+      <MarketCards markets={markets} />
       <ErrorNotice error={error} />
       {!isComplete && <LoadMore more={cursor === null || isBusy ? null : () => void run()} />}
     </>

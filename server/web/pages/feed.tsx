@@ -15,7 +15,7 @@ import { useFetch } from "../ui/use-data.ts";
 import { usePart } from "../ui/use-part.ts";
 import { watchlist } from "../watchlist.ts";
 import "./feed.css";
-import { EventCard, MarketCard } from "./feed/cards.tsx";
+import { EventCard, MarketCard, marketsOf } from "./feed/cards.tsx";
 import type { EndedProps } from "./feed/ended-markets.tsx";
 import { Featured, leaderOf } from "./feed/featured.tsx";
 import type { RailProps } from "./feed/rail.tsx";
@@ -186,12 +186,11 @@ function Filters({ list, category, sort, kind, markets }: FiltersProps) {
 function allOf({ items, total }: FeedPage): readonly Market[] | null {
   const events = items.filter((item) => item.kind === "event");
   const isWhole = items.length === total && events.every((event) => event.markets.length === event.market_count);
-  return isWhole ? items.flatMap((item) => (item.kind === "event" ? item.markets : [item])).filter(isRunning) : null;
+  return isWhole ? items.flatMap(marketsOf).filter(isRunning) : null;
 }
 
 const loadRail = (): Promise<ComponentType<RailProps>> => import("./feed/rail.tsx").then((module) => module.default);
 const loadWatched = (): Promise<ComponentType> => import("./feed/watched-items.tsx").then((module) => module.default);
-
 const loadEnded = (): Promise<ComponentType<EndedProps>> =>
   import("./feed/ended-markets.tsx").then((module) => module.default);
 
@@ -234,7 +233,7 @@ export function FeedItems({ query: filters, empty, isFeatured = false, onLoad }:
   );
   useEffect(() => {
     if (data === null) return;
-    cacheMarkets(data.items.flatMap((item) => (item.kind === "event" ? item.markets : [item])));
+    cacheMarkets(data.items.flatMap(marketsOf));
     onLoad?.(data);
   }, [data]);
   return (

@@ -2,7 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 import { exchangeTime } from "../clock.ts";
-import { isRunning } from "../market-facts.ts";
+import { endOf } from "../market-facts.ts";
 import { request } from "../session.ts";
 import { subscribe } from "../stream.ts";
 import type { Candles, Market, Outcome, Trade } from "../types.ts";
@@ -42,14 +42,6 @@ const HOURLY_DAYS = 60;
 export const MAX_DRAWN = 8;
 
 const startOf = ({ created_at, opens_at }: Market): number => opens_at ?? created_at;
-
-/** When the market ended, ms; null while it can be traded. */
-export function endOf(market: Market): number | null {
-  const { resolution, closes_at } = market;
-  if (isRunning(market)) return null;
-  const ends = [resolution?.resolved_at ?? null, closes_at].filter((at): at is number => at !== null);
-  return ends.length === 0 ? null : Math.min(...ends, exchangeTime());
-}
 
 /** The span of a range, and the candles to draw it with. */
 function spanOf(market: Market, range: Range): { from: number; to: number | null; interval: Interval } {

@@ -2,7 +2,7 @@
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import { chanceText, date, priceNumber, shares } from "../format.ts";
-import { dayChanges, isBinary, winnerOf } from "../market-facts.ts";
+import { dayChanges, endOf, isBinary, winnerOf } from "../market-facts.ts";
 import { byChance, chances } from "../market-tickers.ts";
 import { required } from "../required.ts";
 import { Dot, seriesOf } from "../series.tsx";
@@ -14,7 +14,7 @@ import { SegmentedControl } from "../ui/segmented-control.tsx";
 import { Scrollable } from "../ui/table.tsx";
 import { type Candle, DAY_MS, withOpposite } from "./candles.ts";
 import { ChartCanvas, type Drawing, timeOf } from "./chart-canvas.tsx";
-import { defaultRange, endOf, MAX_DRAWN, RANGE_NAMES, type Range, useChartData } from "./chart-data.ts";
+import { defaultRange, MAX_DRAWN, RANGE_NAMES, type Range, useChartData } from "./chart-data.ts";
 import type { Depth } from "./depth.ts";
 import { DepthChart } from "./depth-chart.tsx";
 

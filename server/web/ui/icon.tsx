@@ -38,8 +38,8 @@ const PATHS = {
 export type IconName = keyof typeof PATHS;
 
 /** @param size pixels */
-export function Icon({ name, size }: { name: IconName; size?: number }) {
-  return <PathIcon path={PATHS[name]} {...(size === undefined ? {} : { size })} />;
+export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
+  return <PathIcon path={PATHS[name]} size={size} />;
 }
 
 /** An icon that one part of the page alone has. @param path of the lines @param size pixels */

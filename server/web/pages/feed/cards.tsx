@@ -1,7 +1,7 @@
 /** The cards of markets and events. A card opens its page; its price buttons open the ticket. */
 import { cents, chanceText, compact, date } from "../../format.ts";
-import { dayChanges, isBinary, isRunning, winnerOf } from "../../market-facts.ts";
-import { byChance, chance, chances, useInView, useLiveMarket } from "../../market-tickers.ts";
+import { dayChanges, endOf, isBinary, isRunning, winnerOf } from "../../market-facts.ts";
+import { byChance, chance, chances, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
 import type { FeedItem, Market, Outcome } from "../../types.ts";
 import { Category } from "../../ui/category.tsx";
@@ -36,6 +36,19 @@ export function MarketCard({ market: given }: { market: Market }) {
   );
 }
 
+/** Cards of markets, in the order given. */
+export function MarketCards({ markets }: { markets: readonly Market[] }) {
+  return (
+    <ul class="feed">
+      {markets.map((market) => (
+        <li key={market.id}>
+          <MarketCard market={market} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 function Binary({ market, sparkline }: { market: Market; sparkline: readonly number[] }) {
   const [yes, no] = market.outcomes;
   if (yes === undefined || no === undefined) return null;
@@ -67,6 +80,9 @@ function Binary({ market, sparkline }: { market: Market; sparkline: readonly num
     </>
   );
 }
+
+/** The markets of an entry of the feed: itself, or those of the event. */
+export const marketsOf = (item: FeedItem): readonly Market[] => (item.kind === "event" ? item.markets : [item]);
 
 /** @param isNamed shows the outcome's name, else "Buy"; a screen reader says both */
 export function PriceButton({
@@ -152,7 +168,7 @@ function firstClose(markets: readonly Market[]): number | null {
 function EventMarket({ market: given, isShown }: { market: Market; isShown: boolean }) {
   const market = useLiveMarket(given, isShown);
   const result = resultOf(market);
-  const best = isBinary(market) ? market.outcomes[0] : byChance(market.outcomes)[0];
+  const best = leading(market);
   return (
     <li>
       <a href={href(`/markets/${market.slug}`)}>{market.question}</a>
@@ -174,12 +190,6 @@ function resultOf(market: Market): string | null {
   if (status === "voided") return "Voided";
   const winner = winnerOf(market);
   return winner === undefined ? "Resolved" : `Resolved: ${winner.name}`;
-}
-
-/** When a market ended, ms; null while it can be traded. */
-function endOf({ status, resolution, closes_at }: Market): number | null {
-  if (resolution === null) return status === "closed" ? closes_at : null;
-  return closes_at === null ? resolution.resolved_at : Math.min(closes_at, resolution.resolved_at);
 }
 
 interface FootProps {

@@ -4,7 +4,7 @@ import type { Market } from "../../types.ts";
 import { Empty, ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { usePages } from "../../ui/paged-list.ts";
 import { LoadMore } from "../../ui/table.tsx";
-import { MarketCard } from "./cards.tsx";
+import { MarketCards } from "./cards.tsx";
 
 export interface EndedProps {
   readonly query: Query;
@@ -22,13 +22,7 @@ export default function EndedMarkets({ query, empty }: EndedProps) {
       {items !== null && items.length > 0 && (
         <>
           {empty === null && <h2>Closed and resolved</h2>}
-          <ul class="feed">
-            {items.map((market) => (
-              <li key={market.id}>
-                <MarketCard market={market} />
-              </li>
-            ))}
-          </ul>
+          <MarketCards markets={items} />
           <LoadMore more={more} />
         </>
       )}

@@ -2,14 +2,14 @@
 import { exchangeTime } from "../../clock.ts";
 import { chanceText, shortDate } from "../../format.ts";
 import { dayChanges, isBinary, isRunning } from "../../market-facts.ts";
-import { byChance, chance, chances, useInView, useLiveMarket } from "../../market-tickers.ts";
+import { byChance, chance, chances, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
 import { Dot, seriesOf } from "../../series.tsx";
 import type { FeedItem, Market, Outcome } from "../../types.ts";
 import { Change } from "../../ui/chance.tsx";
 import { Tile } from "../../ui/tile.tsx";
 import { WatchButton } from "../../ui/watch-button.tsx";
-import { CardFoot, marketCount, PriceButton } from "./cards.tsx";
+import { CardFoot, marketCount, marketsOf, PriceButton } from "./cards.tsx";
 import { heightOf, type Point, pathOf, scaleOf, spread } from "./line-chart.ts";
 
 const SHOWN_OUTCOMES = 6;
@@ -20,15 +20,18 @@ const LABEL_GAP = 6;
 
 /** The market that leads an entry of the feed: itself, or the most traded one of the event. Null: none can be traded. */
 export function leaderOf(item: FeedItem): Market | null {
-  const markets = item.kind === "event" ? item.markets : [item];
-  return markets.filter(isRunning).sort((a, b) => b.volume_24h - a.volume_24h)[0] ?? null;
+  return (
+    marketsOf(item)
+      .filter(isRunning)
+      .sort((a, b) => b.volume_24h - a.volume_24h)[0] ?? null
+  );
 }
 
 export function Featured({ item, leader }: { item: FeedItem; leader: Market }) {
   const { ref, isInView } = useInView<HTMLElement>();
   const market = useLiveMarket(leader, isInView);
   const shown = isBinary(market) ? market.outcomes : byChance(market.outcomes).slice(0, SHOWN_OUTCOMES);
-  const [second] = item.kind === "event" ? item.markets.filter((each) => isRunning(each) && each.id !== leader.id) : [];
+  const second = marketsOf(item).find((each) => isRunning(each) && each.id !== leader.id);
   return (
     <article class="card featured" ref={ref}>
       <div class="featured-text">
@@ -81,7 +84,7 @@ function OutcomeRow({ market, outcome }: { market: Market; outcome: Outcome }) {
 /** The next market of the event. */
 function Second({ market: given, isShown }: { market: Market; isShown: boolean }) {
   const market = useLiveMarket(given, isShown);
-  const best = isBinary(market) ? market.outcomes[0] : byChance(market.outcomes)[0];
+  const best = leading(market);
   if (best === undefined) return null;
   return (
     <div class="second">

@@ -5,7 +5,7 @@ import { exchangeTime } from "../../clock.ts";
 import { chanceText, dateTime } from "../../format.ts";
 import { useMarkets } from "../../market-cache.ts";
 import { dayChanges, isBinary } from "../../market-facts.ts";
-import { byChance, chances, useInView, useLiveMarket } from "../../market-tickers.ts";
+import { chances, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
 import type { Feed, Market, Outcome } from "../../types.ts";
 import { Change } from "../../ui/chance.tsx";
@@ -24,8 +24,8 @@ export interface RailProps {
 export default function Rail({ markets }: RailProps) {
   const sizeOf = (market: Market): number => Math.max(...dayChanges(market).map((change) => Math.abs(change ?? 0)));
   const movers = useTop(markets, "movers", SHOWN, (a, b) => sizeOf(b) - sizeOf(a));
-  const endOf = ({ closes_at }: Market): number => closes_at ?? Number.POSITIVE_INFINITY;
-  const closing = useTop(markets, "closes_at", SHOWN_CLOSING, (a, b) => endOf(a) - endOf(b)).filter(
+  const closesAt = ({ closes_at }: Market): number => closes_at ?? Number.MAX_SAFE_INTEGER;
+  const closing = useTop(markets, "closes_at", SHOWN_CLOSING, (a, b) => closesAt(a) - closesAt(b)).filter(
     (market) => market.closes_at !== null,
   );
   return (
@@ -87,7 +87,7 @@ function Watching() {
     <Section title="Watchlist" more={<a href={href("/?list=watchlist")}>{watchlist.value.length}</a>}>
       {ids.slice(0, SHOWN).map((id) => {
         const market = markets.get(id);
-        const [best] = market === undefined ? [] : isBinary(market) ? market.outcomes : byChance(market.outcomes);
+        const best = market && leading(market);
         return market === undefined || best === undefined ? null : <Row key={id} market={market} outcomeId={best.id} />;
       })}
     </Section>
