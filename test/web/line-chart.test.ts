@@ -1,6 +1,6 @@
 /** The geometry of the feed's chart. */
 import { describe, expect, test } from "vitest";
-import { heightOf, type Point, pathOf, scaleOf, spread } from "../../server/web/pages/feed/line-chart.ts";
+import { heightOf, type Point, pathOf, scaleOf, spread, weekOf } from "../../server/web/pages/feed/line-chart.ts";
 import { Random } from "../support/random.ts";
 
 const lineOf = (...prices: number[]): Point[] => prices.map((price, i) => [1_000 + i, price]);
@@ -32,6 +32,17 @@ describe("the scale", () => {
       }
     }
   });
+});
+
+test("a week ends now, with the present chance in place of the last price", () => {
+  const now = 1_000_000_000;
+  const hours = 3_600_000;
+  expect(weekOf([3_000, 4_000, 5_000], 5_100, now)).toEqual([
+    [now - 8 * hours, 3_000],
+    [now - 4 * hours, 4_000],
+    [now, 5_100],
+  ]);
+  expect(weekOf([], 5_100, now)).toEqual([]);
 });
 
 test("a path covers the width", () => {

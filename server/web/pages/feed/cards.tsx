@@ -71,7 +71,7 @@ function Binary({ market, sparkline }: { market: Market; sparkline: readonly num
             </small>
           )}
         </p>
-        <Sparkline prices={now === null || sparkline.length === 0 ? [] : [...sparkline, now]} />
+        <Sparkline prices={now === null ? [] : [...sparkline.slice(0, -1), now]} />
       </div>
       <div class="price-buttons">
         <PriceButton market={market} outcome={yes} isNamed isYes />

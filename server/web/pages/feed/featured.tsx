@@ -10,11 +10,10 @@ import { Change } from "../../ui/chance.tsx";
 import { Tile } from "../../ui/tile.tsx";
 import { WatchButton } from "../../ui/watch-button.tsx";
 import { CardFoot, marketCount, marketsOf, PriceButton } from "./cards.tsx";
-import { heightOf, type Point, pathOf, scaleOf, spread } from "./line-chart.ts";
+import { heightOf, type Point, pathOf, scaleOf, spread, weekOf } from "./line-chart.ts";
 
 const SHOWN_OUTCOMES = 6;
 const DRAWN_OUTCOMES = 4;
-const SPARKLINE_STEP_MS = 4 * 3_600_000;
 /** The least distance of two labels at the lines' ends, in percent of the chart's height. */
 const LABEL_GAP = 6;
 
@@ -106,9 +105,7 @@ function LeadChart({ market }: { market: Market }) {
   const drawn = market.outcomes.slice(0, isBinary(market) ? 1 : DRAWN_OUTCOMES);
   const lines = drawn.map(({ index, sparkline = [] }): readonly Point[] => {
     const price = chances(market)[index] ?? null;
-    if (sparkline.length < 2 || price === null) return [];
-    const past = sparkline.map((each, i): Point => [now - (sparkline.length - i) * SPARKLINE_STEP_MS, each]);
-    return [...past, [now, price]];
+    return sparkline.length < 2 || price === null ? [] : weekOf(sparkline, price, now);
   });
   if (lines.every((line) => line.length === 0)) return null;
   return <Lines market={market} drawn={drawn} lines={lines} now={now} />;

@@ -4,6 +4,15 @@ const BPS_PER_PERCENT = 100;
 /** ms and BPS, the oldest first. */
 export type Point = readonly [at: number, price: number];
 
+/** Between two prices of the API's sparkline. */
+const STEP_MS = 4 * 3_600_000;
+
+/** An outcome's week: the API's sparkline, with the present chance in place of its last price. @param now ms */
+export function weekOf(sparkline: readonly number[], chance: number, now: number): Point[] {
+  const last = sparkline.length - 1;
+  return sparkline.map((price, i): Point => (i === last ? [now, chance] : [now - (last - i) * STEP_MS, price]));
+}
+
 export interface Scale {
   /** Percent of the axis. */
   readonly low: number;
