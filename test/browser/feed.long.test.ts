@@ -5,6 +5,7 @@ import { PERSON } from "../../bench/demo/folder.ts";
 import { Client } from "../support/client.ts";
 import { makePast } from "../support/past.ts";
 import { TestServer } from "../support/server.ts";
+import { seedOf } from "../support/world.ts";
 import { NO_BROWSER, useBrowser } from "./support/page.ts";
 import { expectLoaded, signInTo } from "./support/user-actions.ts";
 
@@ -58,6 +59,17 @@ describe.skipIf(NO_BROWSER)("the feed", () => {
       .getByRole("button", { name: `Buy ${name}`, exact: false })
       .first()
       .waitFor();
+  });
+
+  test("has plain cards alone while nothing has traded", async () => {
+    const fresh = await TestServer.start({ seed: seedOf({ users: 0, markets: [2, 3] }) });
+    const page = await openPage({ baseURL: fresh.root });
+    await page.goto("/");
+    await expectLoaded(page);
+    await expect.poll(() => titles(page)).toHaveLength(2);
+    expect(await page.locator(".featured, .sparkline, .change").count()).toBe(0);
+    await page.close();
+    await fresh.stop();
   });
 
   test("orders, categories and kinds are in the address, and the archive has what ended", async () => {

@@ -10,20 +10,26 @@ import { Change } from "../../ui/chance.tsx";
 import { Tile } from "../../ui/tile.tsx";
 import { WatchButton } from "../../ui/watch-button.tsx";
 import { CardFoot, marketCount, marketsOf, PriceButton } from "./cards.tsx";
-import { heightOf, type Point, pathOf, scaleOf, spread, weekOf } from "./line-chart.ts";
+import { heightOf, pathOf, scaleOf, spread, weekOf } from "./line-chart.ts";
 
 const SHOWN_OUTCOMES = 6;
 const DRAWN_OUTCOMES = 4;
 /** The least distance of two labels at the lines' ends, in percent of the chart's height. */
 const LABEL_GAP = 6;
 
-/** The market that leads an entry of the feed: itself, or the most traded one of the event. Null: none can be traded. */
+/** The outcomes whose lines the chart has: those that have traded for a while. */
+const drawnOf = (market: Market): readonly Outcome[] =>
+  market.outcomes.slice(0, isBinary(market) ? 1 : DRAWN_OUTCOMES).filter(({ sparkline = [] }) => sparkline.length >= 2);
+
+/**
+ * The market that leads an entry of the feed: itself, or the most traded one of the event. Null: none can be traded, or
+ * there is no chart to show yet.
+ */
 export function leaderOf(item: FeedItem): Market | null {
-  return (
-    marketsOf(item)
-      .filter(isRunning)
-      .sort((a, b) => b.volume_24h - a.volume_24h)[0] ?? null
-  );
+  const [first] = marketsOf(item)
+    .filter(isRunning)
+    .sort((a, b) => b.volume_24h - a.volume_24h);
+  return first !== undefined && drawnOf(first).length > 0 ? first : null;
 }
 
 export function Featured({ item, leader }: { item: FeedItem; leader: Market }) {
@@ -102,30 +108,19 @@ function Second({ market: given, isShown }: { market: Market; isShown: boolean }
 /** The chances of the first outcomes over the last week. */
 function LeadChart({ market }: { market: Market }) {
   const now = exchangeTime();
-  const drawn = market.outcomes.slice(0, isBinary(market) ? 1 : DRAWN_OUTCOMES);
-  const lines = drawn.map(({ index, sparkline = [] }): readonly Point[] => {
-    const price = chances(market)[index] ?? null;
-    return sparkline.length < 2 || price === null ? [] : weekOf(sparkline, price, now);
+  const drawn = drawnOf(market).map((outcome) => {
+    const price = chances(market)[outcome.index] ?? 0;
+    const color = `var(--${seriesOf(market, outcome).color})`;
+    return { ...outcome, price, color, line: weekOf(outcome.sparkline ?? [], price, now) };
   });
-  if (lines.every((line) => line.length === 0)) return null;
-  return <Lines market={market} drawn={drawn} lines={lines} now={now} />;
-}
-
-interface LinesProps {
-  market: Market;
-  drawn: readonly Outcome[];
-  /** As the outcomes; empty where it has no trades. */
-  lines: readonly (readonly Point[])[];
-  now: number;
-}
-
-function Lines({ market, drawn, lines, now }: LinesProps) {
+  const lines = drawn.map(({ line }) => line);
   const scale = scaleOf(lines);
   const from = Math.min(...lines.flat().map(([at]) => at));
-  const ends = drawn.map(({ index }) => heightOf(scale, (chances(market)[index] ?? 0) / 100));
-  const heights = spread(ends, LABEL_GAP);
-  const text = drawn.map(({ name, index }) => `${name} ${chanceText(chances(market)[index] ?? null)}`).join(", ");
-  const withLine = drawn.map((outcome, i) => ({ outcome, i })).filter(({ i }) => (lines[i]?.length ?? 0) > 0);
+  const heights = spread(
+    drawn.map(({ price }) => heightOf(scale, price / 100)),
+    LABEL_GAP,
+  );
+  const text = drawn.map(({ name, price }) => `${name} ${chanceText(price)}`).join(", ");
   return (
     <div class="lead-chart" role="img" aria-label={`Chances since ${shortDate(from)}, now ${text}`} translate={false}>
       <div class="plot">
@@ -139,20 +134,13 @@ function Lines({ market, drawn, lines, now }: LinesProps) {
           </span>
         ))}
         <svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
-          {withLine.map(({ outcome, i }) => (
-            <path
-              key={outcome.id}
-              d={pathOf(lines[i] ?? [], scale, from, now)}
-              stroke={`var(--${seriesOf(market, outcome).color})`}
-            />
+          {drawn.map(({ id, line, color }) => (
+            <path key={id} d={pathOf(line, scale, from, now)} stroke={color} />
           ))}
         </svg>
-        {withLine.map(({ outcome, i }) => (
-          <b
-            key={outcome.id}
-            style={{ bottom: `${heights[i]}%`, "--color": `var(--${seriesOf(market, outcome).color})` }}
-          >
-            {chanceText(chances(market)[outcome.index] ?? null)}
+        {drawn.map(({ id, price, color }, i) => (
+          <b key={id} style={{ bottom: `${heights[i]}%`, "--color": color }}>
+            {chanceText(price)}
           </b>
         ))}
       </div>
