@@ -58,6 +58,8 @@ export class Ledger {
   private activityDay = new Int32Array(1024);
   private activityUsed = new Float64Array(1024);
   private activityLive = new Float64Array(1024);
+  private fees = new Float64Array(1024);
+  private rebates = new Float64Array(1024);
   private firstPosition = new Int32Array(1024);
 
   // By position, from 1.
@@ -88,12 +90,24 @@ export class Ledger {
     return this.balance(user) - this.held(user);
   }
 
-  /** Sets a user's balance and today's activity at recovery. */
-  restoreAccount(user: number, balance: number, activityDay: number, activityUsed: number): void {
+  /** What the user has paid in fees in all, micro-USDC. */
+  feesPaid(user: number): number {
+    return this.fees[user] ?? 0;
+  }
+
+  /** What the user has earned in rebates in all, micro-USDC. */
+  rebatesEarned(user: number): number {
+    return this.rebates[user] ?? 0;
+  }
+
+  /** Sets a user's balance, last day's activity, and sums of fees and rebates at recovery. */
+  restoreAccount(user: number, balance: number, activityDay = 0, activityUsed = 0, fees = 0, rebates = 0): void {
     this.growUsers(user);
     this.balances[user] = balance;
     this.activityDay[user] = activityDay;
     this.activityUsed[user] = activityUsed;
+    this.fees[user] = fees;
+    this.rebates[user] = rebates;
   }
 
   /** True if a deposit keeps the exchange's deposits within their bound. */
@@ -209,6 +223,8 @@ export class Ledger {
     this.activityDay = withIndex(this.activityDay, user);
     this.activityUsed = withIndex(this.activityUsed, user);
     this.activityLive = withIndex(this.activityLive, user);
+    this.fees = withIndex(this.fees, user);
+    this.rebates = withIndex(this.rebates, user);
     this.firstPosition = withIndex(this.firstPosition, user);
   }
 
@@ -363,6 +379,7 @@ export class Ledger {
       this.countEntry(user, notional, atMs);
     } else {
       fee = sellerFeeMicro(priceBps, quantity, rates);
+      this.fees[user]! += fee;
       this.move(user, notional - fee);
       this.totals.house -= notional - fee;
       this.dispose(position, quantity, notional - fee);
@@ -376,6 +393,7 @@ export class Ledger {
       this.move(user, rebate);
       this.totals.house -= rebate;
       this.realized[position]! += rebate;
+      this.rebates[user]! += rebate;
     }
     if (endsMatch) {
       if (matchType !== MatchType.direct) {
@@ -407,6 +425,7 @@ export class Ledger {
     const amount = quantity * MICRO_PER_SHARE - fee;
     this.move(user, amount);
     this.totals.house += fee;
+    this.fees[user]! += fee;
     this.changeSets(market, -quantity);
     for (let i = 0; i < count; i++) {
       this.dispose(this.claimPosition(user, first + i), quantity, equalPart(amount, i, count));

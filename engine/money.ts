@@ -2,11 +2,27 @@
  * The exchange's arithmetic: notionals, fees and rebates in integer micro-USDC. Source: contract, section 2, "Money".
  * Every product stays below 2^53 by the bounds of limits.ts, so each result is exact.
  */
-import { MAKER_REBATE_BPS, MICRO_PER_BPS, PAT_REBATE_BPS, TRADING_FEE_BPS } from "./limits.ts";
+import { FULL_PRICE_BPS, MAKER_REBATE_BPS, MICRO_PER_BPS, PAT_REBATE_BPS, TRADING_FEE_BPS } from "./limits.ts";
 
 /** The cost of `quantity` shares at `priceBps`, micro-USDC. */
 export function notionalMicro(priceBps: number, quantity: number): number {
   return priceBps * quantity * MICRO_PER_BPS;
+}
+
+/**
+ * The worth of shares of a market's outcome, micro-USDC, by the last prices of its outcomes in BPS. Exactly one outcome
+ * pays, so outcomes without a price (null) share equally what the others leave of a complete set.
+ */
+export function valueMicro(prices: readonly (number | null)[], index: number, quantity: number): number {
+  const price = prices[index] ?? null;
+  if (price !== null) return notionalMicro(price, quantity);
+  let rest = FULL_PRICE_BPS;
+  let unpriced = 0;
+  for (const each of prices) {
+    if (each === null) unpriced++;
+    else rest -= each;
+  }
+  return Math.floor(notionalMicro(Math.max(0, rest), quantity) / unpriced);
 }
 
 /** The seller's trading fee of 1.5 %, rounded up: ceil(n * 150 / 10000) with n = 100 * price * quantity. */

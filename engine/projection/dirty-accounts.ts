@@ -9,7 +9,7 @@ import type { MarketRegistry } from "./market-registry.ts";
 import { RowInserter } from "./row-inserter.ts";
 
 const POSITION_COLUMNS = 5;
-const ACCOUNT_COLUMNS = 4;
+const ACCOUNT_COLUMNS = 6;
 
 export class DirtyAccounts {
   readonly users = new IdSet();
@@ -61,6 +61,8 @@ export class DirtyAccounts {
       params[row + 1] = ledger.balance(user);
       params[row + 2] = day;
       params[row + 3] = ledger.entriesOfDay(user, day);
+      params[row + 4] = ledger.feesPaid(user);
+      params[row + 5] = ledger.rebatesEarned(user);
     }
     this.users.clear();
     accountRows.flush();

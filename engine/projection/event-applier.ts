@@ -4,7 +4,7 @@
  */
 import type Database from "better-sqlite3";
 import { matchFeesMicro } from "../book/match-fees.ts";
-import { OrderStatus, Role } from "../constants.ts";
+import { OrderStatus, Role, Side } from "../constants.ts";
 import type { OrderText, Records, TextReader } from "../log/batch-format.ts";
 import { notionalMicro } from "../money.ts";
 import * as R from "../ring/records.ts";
@@ -191,7 +191,7 @@ export class EventApplier {
 
   /** Books a fill in the ledger, and the trade of a match that it ends. */
   private bookFill(w: number, id: number): void {
-    const { candles, dirtyAccounts, ledger, markets } = this.parts;
+    const { candles, dirtyAccounts, holdings, ledger, markets } = this.parts;
     const { words } = this;
     const packed = words[w]!;
     const user = words[w + R.W_USER]!;
@@ -210,9 +210,24 @@ export class EventApplier {
     const pat = (packed & R.FLAG_PAT) !== 0;
     const ownRates = R.ratesOf(words[w + R.W_REFERENCE]!);
     const role = R.roleOf(packed);
-    dirtyAccounts.positions.add(
-      ledger.fill(user, market, outcome, side, price, quantity, matchType, role, pat, ends, at, ownRates),
+    holdings.balanceChanged(user, at, ledger.balance(user));
+    const position = ledger.fill(
+      user,
+      market,
+      outcome,
+      side,
+      price,
+      quantity,
+      matchType,
+      role,
+      pat,
+      ends,
+      at,
+      ownRates,
     );
+    const change = side === Side.buy ? quantity : -quantity;
+    holdings.positionChanged(position, at, ledger.quantity(position) - change);
+    dirtyAccounts.positions.add(position);
     dirtyAccounts.users.add(user);
     if (!ends) return;
     markets.recordTrade(outcome, price, quantity);
@@ -265,7 +280,7 @@ export class EventApplier {
   // ---------------------------------------------------------------- sets and markets
 
   private applySets(w: number): void {
-    const { counters, dirtyAccounts, keys, ledger, links, markets } = this.parts;
+    const { counters, dirtyAccounts, holdings, keys, ledger, links, markets } = this.parts;
     const { words } = this;
     const user = words[w + R.W_USER]!;
     const market = words[w + R.W_SLOT]!;
@@ -275,6 +290,7 @@ export class EventApplier {
     const split = R.kindOf(words[w]!) === R.EventKind.setsSplit;
     const before = ledger.balance(user);
     const at = this.doubles[(w >> 1) + R.D_AT]!;
+    holdings.balanceChanged(user, at, before);
     let fee = 0;
     if (split) ledger.split(user, market, first, count, quantity, at);
     else fee = ledger.merge(user, market, first, count, quantity, words[w + R.W_PRICE]!);
@@ -288,7 +304,11 @@ export class EventApplier {
     keys.arrived(words[w + R.W_REFERENCE]!, id, fee);
     dirtyAccounts.users.add(user);
     dirtyAccounts.markets.add(market);
-    for (let i = 0; i < count; i++) dirtyAccounts.positions.add(ledger.findPosition(user, first + i));
+    for (let i = 0; i < count; i++) {
+      const position = ledger.findPosition(user, first + i);
+      holdings.positionChanged(position, at, ledger.quantity(position) - (split ? quantity : -quantity));
+      dirtyAccounts.positions.add(position);
+    }
   }
 
   private changeMarket(market: number, status: number): void {

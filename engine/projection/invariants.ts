@@ -25,6 +25,15 @@ export interface Invariant {
   readonly sql: string;
 }
 
+const MS_PER_HOUR = 3_600_000;
+
+/** Rows that only the table or only the query has. */
+function differences(table: string, columns: string, query: string): string {
+  return `WITH expected AS MATERIALIZED (SELECT ${columns} FROM (${query}))
+    SELECT * FROM (SELECT ${columns} FROM ${table} EXCEPT SELECT * FROM expected)
+    UNION ALL SELECT * FROM (SELECT * FROM expected EXCEPT SELECT ${columns} FROM ${table})`;
+}
+
 /** By table: a condition that holds only for invalid rows. */
 const CODES: readonly (readonly [table: string, wrong: string])[] = [
   ["users", `role NOT IN ('user', 'operator') OR kyc_tier NOT BETWEEN 0 AND ${DAILY_ACTIVITY_LIMIT_MICRO.length - 1}`],
@@ -198,6 +207,46 @@ export const INVARIANTS: readonly Invariant[] = [
          UNION ALL SELECT user_id, created_at / ${MS_PER_DAY}, -amount FROM entries WHERE type = 'split')
        GROUP BY user_id, day) GROUP BY user_id) t ON t.user_id = a.user_id
      WHERE activity_used <> coalesce(entered, 0) OR activity_day <> coalesce(day, 0)`,
+  },
+  {
+    name: "each account's fees and rebates = those of its fills and merges",
+    of: ["accounts", "fills", "entries"],
+    sql: `SELECT a.user_id, a.fees, a.rebates, s.fees, s.rebates FROM accounts a
+     LEFT JOIN (SELECT user_id, sum(fee) AS fees, sum(rebate) AS rebates FROM (
+       SELECT user_id, fee, rebate FROM fills UNION ALL SELECT user_id, -amount, 0 FROM entries WHERE type = 'fee')
+       GROUP BY user_id) s ON s.user_id = a.user_id
+     WHERE (a.fees, a.rebates) IS NOT (coalesce(s.fees, 0), coalesce(s.rebates, 0))`,
+  },
+  {
+    name: "the hourly balances are those before the first change in each hour",
+    of: ["balance_hours", "fills", "entries"],
+    sql: differences(
+      "balance_hours",
+      "user_id, hour, balance",
+      `SELECT user_id, hour, balance, min(id) FROM (
+         SELECT id, user_id, balance, max(created_at / ${MS_PER_HOUR}) OVER (PARTITION BY user_id ORDER BY id) AS hour FROM (
+           SELECT id, user_id, created_at, balance_after
+             - (CASE side WHEN 1 THEN -1 ELSE 1 END * price * quantity * 100 - fee + rebate) AS balance FROM fills
+           UNION ALL SELECT id, user_id, created_at, balance_after - amount FROM entries WHERE user_id > 0))
+       GROUP BY user_id, hour`,
+    ),
+  },
+  {
+    name: "the hourly positions are those before the first change in each hour",
+    of: ["position_hours", "fills", "entries"],
+    sql: differences(
+      "position_hours",
+      "user_id, hour, outcome_id, quantity",
+      `SELECT user_id, hour, outcome_id, quantity, min(id) FROM (
+         SELECT id, user_id, outcome_id, max(created_at / ${MS_PER_HOUR}) OVER own AS hour, sum(shares) OVER own - shares AS quantity
+         FROM (
+           SELECT id, user_id, outcome_id, created_at, CASE side WHEN 1 THEN quantity ELSE -quantity END AS shares FROM fills
+           UNION ALL SELECT e.id, user_id, o.id, e.created_at, -amount / 1000000 FROM entries e JOIN outcomes o USING (market_id)
+             WHERE type IN ('split', 'merge')
+           UNION ALL SELECT id, user_id, outcome_id, created_at, -quantity FROM entries WHERE type = 'settlement')
+         WINDOW own AS (PARTITION BY user_id, outcome_id ORDER BY id))
+       GROUP BY user_id, outcome_id, hour`,
+    ),
   },
   {
     name: "each market's sets, settled ones included, = mints and splits less merges",

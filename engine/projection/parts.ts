@@ -8,6 +8,7 @@ import { Candles } from "./candles.ts";
 import { Counters } from "./counters.ts";
 import { DirtyAccounts } from "./dirty-accounts.ts";
 import { DirtyOrders } from "./dirty-orders.ts";
+import { HourlyHoldings } from "./hourly-holdings.ts";
 import { IdempotencyKeys } from "./idempotency-keys.ts";
 import { loadLedger } from "./load/ledger.ts";
 import { MarketRegistry } from "./market-registry.ts";
@@ -30,6 +31,7 @@ export interface ProjectorParts {
   readonly slots: OrderSlots;
   readonly dirtyOrders: DirtyOrders;
   readonly dirtyAccounts: DirtyAccounts;
+  readonly holdings: HourlyHoldings;
   readonly links: RowLinks;
   readonly updates: UpdateIndex;
   readonly resting: RestingOrders;
@@ -51,6 +53,7 @@ export function createProjectorParts(db: Database.Database, log: LogReader, size
     slots: new OrderSlots(db, capacity),
     dirtyOrders: new DirtyOrders(capacity),
     dirtyAccounts: new DirtyAccounts(db, ledger, markets),
+    holdings: new HourlyHoldings(db, ledger),
     links: new RowLinks(db),
     updates: new UpdateIndex(db, log),
     resting: new RestingOrders(db, state.ordersListed),

@@ -49,7 +49,8 @@ function touchesDirtyRows(write: AccountWrite): boolean {
   return write.kind === "settleMarket" || write.kind === "deleteUser" || write.kind === "forgetLog";
 }
 
-function prepare({ counters, db, dirtyAccounts, ledger, links, markets, updates }: ProjectorParts): ApplyWrite {
+function prepare(parts: ProjectorParts): ApplyWrite {
+  const { counters, db, dirtyAccounts, holdings, ledger, links, markets, updates } = parts;
   return prepareWrites(db, {
     ledger,
     nextEntryId: () => ++counters.lastEntryId,
@@ -58,8 +59,14 @@ function prepare({ counters, db, dirtyAccounts, ledger, links, markets, updates 
     addMarket: (market, first, outcomes) => markets.add(market, first, outcomes),
     forgetMarket: (market) => markets.forget(market),
     outcomesOf: (market) => ({ first: markets.firstOutcome(market), count: markets.outcomeCount(market) }),
-    markUser: (user) => dirtyAccounts.users.add(user),
-    markPosition: (position) => dirtyAccounts.positions.add(position),
+    markUser(user, at, before) {
+      holdings.balanceChanged(user, at, before);
+      dirtyAccounts.users.add(user);
+    },
+    markPosition(position, at, before) {
+      holdings.positionChanged(position, at, before);
+      dirtyAccounts.positions.add(position);
+    },
     markMarket: (market) => dirtyAccounts.markets.add(market),
   });
 }

@@ -559,4 +559,38 @@ export const MIGRATIONS: readonly string[] = [
   -- What the user watches, newest first: "market 12 event 3". NULL: nothing.
   ALTER TABLE users ADD COLUMN watchlist TEXT;
   `,
+  `
+  -- What the user has paid in fees and earned in rebates in all, micro-USDC.
+  ALTER TABLE accounts ADD COLUMN fees INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE accounts ADD COLUMN rebates INTEGER NOT NULL DEFAULT 0;
+  UPDATE accounts SET fees = sums.fees, rebates = sums.rebates FROM (
+    SELECT user_id, sum(fee) AS fees, sum(rebate) AS rebates FROM (
+      SELECT user_id, fee, rebate FROM fills UNION ALL SELECT user_id, -amount, 0 FROM entries WHERE type = 'fee')
+    GROUP BY user_id) sums WHERE sums.user_id = accounts.user_id;
+
+  -- What users had when an hour (hours since the epoch) began: a row for each hour in which it changed, with the balance,
+  -- micro-USDC, or the shares from before the first change. Changes follow each other by id; one whose time is earlier
+  -- than the one before belongs to the hour of that one.
+  CREATE TABLE balance_hours (user_id INTEGER NOT NULL, hour INTEGER NOT NULL, balance INTEGER NOT NULL,
+    PRIMARY KEY (user_id, hour)) STRICT, WITHOUT ROWID;
+  CREATE TABLE position_hours (user_id INTEGER NOT NULL, hour INTEGER NOT NULL, outcome_id INTEGER NOT NULL,
+    quantity INTEGER NOT NULL, PRIMARY KEY (user_id, hour, outcome_id)) STRICT, WITHOUT ROWID;
+  INSERT INTO balance_hours SELECT user_id, hour, balance FROM (
+    SELECT user_id, hour, balance, min(id) FROM (
+      SELECT id, user_id, balance, max(created_at / 3600000) OVER (PARTITION BY user_id ORDER BY id) AS hour FROM (
+        SELECT id, user_id, created_at, balance_after
+          - (CASE side WHEN 1 THEN -1 ELSE 1 END * price * quantity * 100 - fee + rebate) AS balance FROM fills
+        UNION ALL SELECT id, user_id, created_at, balance_after - amount FROM entries WHERE user_id > 0))
+    GROUP BY user_id, hour);
+  INSERT INTO position_hours SELECT user_id, hour, outcome_id, quantity FROM (
+    SELECT user_id, hour, outcome_id, quantity, min(id) FROM (
+      SELECT id, user_id, outcome_id, max(created_at / 3600000) OVER same AS hour, sum(change) OVER same - change AS quantity
+      FROM (
+        SELECT id, user_id, outcome_id, created_at, CASE side WHEN 1 THEN quantity ELSE -quantity END AS change FROM fills
+        UNION ALL SELECT entries.id, user_id, outcomes.id, entries.created_at, -amount / 1000000
+          FROM entries JOIN outcomes USING (market_id) WHERE type IN ('split', 'merge')
+        UNION ALL SELECT id, user_id, outcome_id, created_at, -quantity FROM entries WHERE type = 'settlement')
+      WINDOW same AS (PARTITION BY user_id, outcome_id ORDER BY id))
+    GROUP BY user_id, outcome_id, hour);
+  `,
 ];

@@ -15,6 +15,7 @@ import { prepareOperatorReads } from "./operator-reader.ts";
 import { prepareOrders } from "./order-reader.ts";
 import { prepareUpdates } from "./order-update-reader.ts";
 import { preparePayments } from "./payment-reader.ts";
+import { preparePortfolio } from "./portfolio-reader.ts";
 import { prepareSearch } from "./search-reader.ts";
 import { prepareTrail } from "./trail-reader.ts";
 import { prepareTransactions } from "./transaction-reader.ts";
@@ -52,6 +53,7 @@ export const withdrawal = snapshot(paymentReader.withdrawal);
 export const settlements = snapshot(paymentReader.settlements);
 export const withdrawalPaidWith = snapshot(paymentReader.withdrawalPaidWith);
 export const reversibleDeposit = snapshot(paymentReader.reversibleDeposit);
+export const portfolio = snapshot(preparePortfolio(db));
 export const holders = snapshot(prepareHolders(db));
 export const hasObsoleteRows = snapshot(prepareObsoleteRows(db));
 

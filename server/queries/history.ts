@@ -14,6 +14,7 @@ import { FairReads } from "./fair-reads.ts";
 import type { LogFaults } from "./log-faults.ts";
 import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
 import type { DepositsOptions, Payment, SettlementsOptions, Withdrawal, WithdrawalsOptions } from "./payment-reader.ts";
+import type { PortfolioHistory, PortfolioOptions } from "./portfolio-reader.ts";
 import type { ProjectedReads } from "./projected-reads.ts";
 import type { Trail } from "./trail-reader.ts";
 import type { TextSlice, TransactionsOptions } from "./transaction-reader.ts";
@@ -177,6 +178,10 @@ export class History {
 
   settlements(options: SettlementsOptions): Promise<HistoryPage> {
     return this.run(userReader(options.userId), "settlements", options);
+  }
+
+  portfolio(options: PortfolioOptions): Promise<PortfolioHistory> {
+    return this.run(userReader(options.userId), "portfolio", options);
   }
 
   /** Identity applications, as operators see them. */

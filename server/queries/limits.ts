@@ -16,6 +16,8 @@ export const MAX_LOOKUPS_PER_READ = 1_000;
 
 /** Linked rows that one read of a filtered list scans; the next page continues behind them. */
 export const MAX_ROWS_WALKED = 10_000;
+/** Hourly rows of positions that one read of a portfolio's history takes: a longer one begins later than asked. */
+export const MAX_HOLDING_ROWS = 200_000;
 /** Audit rows that one read of the operators' filtered list scans: milliseconds of a reader thread. */
 export const MAX_AUDIT_WALKED = 50_000;
 /** Fills of the order updates that one read of a replay returns together; a single update may have more. */

@@ -38,6 +38,7 @@ import type { Limits } from "../trading/schemas.ts";
 import type {
   ChangeSets,
   NewWithdrawal,
+  PortfolioHistoryQuery,
   PositionsQuery,
   SetsChange,
   SettlementsQuery,
@@ -412,6 +413,13 @@ export const WALLET_TEXTS: OperationTexts = {
     query: { type: "trade", from: 1_700_000_000_000 } satisfies Static<typeof TransactionsQuery>,
     response: example.pageOf(example.transaction),
     csv: "id,type,amount,balance_after,market_id,outcome_id,order_id,trade_id,match_id,created_at,deposit_id\n12001,trade,-16800000,9983200000,1,1,7001,9001,501,1763769660000,\n",
+  },
+  "GET /me/portfolio": { id: "getPortfolio", tag: "Wallet", response: example.portfolio },
+  "GET /me/portfolio/history": {
+    id: "getPortfolioHistory",
+    tag: "Wallet",
+    query: { interval: "1d" } satisfies Static<typeof PortfolioHistoryQuery>,
+    response: example.portfolioHistory,
   },
   "GET /wallet/deposits": {
     id: "listDeposits",

@@ -13,6 +13,8 @@ import type {
   Deposit,
   OwnDeposit,
   OwnWithdrawal,
+  Portfolio,
+  PortfolioHistory,
   Position,
   Settlement,
   Trail,
@@ -220,6 +222,27 @@ export const position: Static<typeof Position> = {
   realized_pnl: 0,
   market_value: 16_800_000,
   unrealized_pnl: 0,
+};
+export const portfolio: Static<typeof Portfolio> = {
+  value: 10_001_200_000,
+  available: 9_942_400_000,
+  held: 42_000_000,
+  in_positions: 16_800_000,
+  cost: 16_000_000,
+  net_deposits: 10_000_000_000,
+  profit: 1_200_000,
+  unrealized_pnl: 800_000,
+  realized_pnl: 400_000,
+  fees: 63_000,
+  rebates: 4_200,
+};
+export const portfolioHistory: Static<typeof PortfolioHistory> = {
+  interval: "1d",
+  first_at: 1_763_683_260_000,
+  items: [
+    [1_763_683_200_000 + 86_400_000, 10_000_000_000, 0],
+    [1_763_683_200_000 + 2 * 86_400_000, 10_001_200_000, 1_200_000],
+  ],
 };
 export const transaction: Static<typeof Transaction> = {
   id: 12_001,

@@ -21,7 +21,7 @@ export class TradingWriteProjection implements WriteProjection {
     const { registry } = exchange;
     switch (write.kind) {
       case "createUser":
-        exchange.ledger.restoreAccount(write.id, 0, 0, 0);
+        exchange.ledger.restoreAccount(write.id, 0);
         return;
       case "deposit":
         if (write.userId === HOUSE) exchange.ledger.fundHouse(write.amount);

@@ -17,6 +17,7 @@ import { setsJson } from "../trading/event-projection.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
 import type { Answer, ExchangeTotals } from "../trading/types.ts";
+import { createPortfolioRoutes } from "./portfolio-routes.ts";
 import * as S from "./schemas.ts";
 
 import { CSV, CSV_TYPE, TransactionExports } from "./transaction-exports.ts";
@@ -38,6 +39,7 @@ export function createWalletRoutes(context: WalletRouteContext): Route[] {
   return [
     ...balanceRoutes(context),
     positionsRoute(context),
+    ...createPortfolioRoutes(context),
     ...historyRoutes(context),
     withdrawalRequestRoute(context),
     ...withdrawalRoutes(context),

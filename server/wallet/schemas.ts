@@ -63,6 +63,43 @@ export const Position = closed({
   unrealized_pnl: nullable(Type.Integer({ description: "micro-USDC: market_value - cost" })),
 });
 
+export const Portfolio = closed({
+  value: money("available + held + in_positions"),
+  available: money("available for trading and withdrawals"),
+  held: money("held by live buy orders and pending withdrawals"),
+  in_positions: money(
+    "worth of all shares at the last prices; outcomes without one share equally what the market's others leave of 1 USDC",
+  ),
+  cost: money("cost of all shares"),
+  net_deposits: money("deposits less paid withdrawals"),
+  profit: money("value - net_deposits = unrealized_pnl + realized_pnl; negative for a loss"),
+  unrealized_pnl: money("in_positions - cost; negative for a loss"),
+  realized_pnl: money("profit on shares sold, merged or paid out, after fees, with rebates; negative for a loss"),
+  fees: money("all fees paid"),
+  rebates: money("all rebates earned"),
+});
+
+const PORTFOLIO_INTERVALS = ["1h", "1d"] as const;
+
+export const PortfolioHistoryQuery = closed({
+  interval: Type.Optional(about(names(PORTFOLIO_INTERVALS), "1h by default")),
+  from: Type.Optional(about(Time, "ms since the Unix epoch; 500 intervals before `to` if missing, at most 1500")),
+  to: Type.Optional(about(Time, "ms since the Unix epoch; now if missing")),
+});
+
+export const PortfolioHistory = closed({
+  interval: names(PORTFOLIO_INTERVALS),
+  first_at: about(nullable(Time), "when the user first had money; null: never"),
+  items: Type.Array(
+    Type.Array(Type.Integer(), {
+      minItems: 3,
+      maxItems: 3,
+      description:
+        "[at, value, profit]: ms, micro-USDC; ascending, at the beginning of each interval. Begins once the user had money; shows the latest 200,000 changes of a position in an hour",
+    }),
+  ),
+});
+
 export const Solvency = closed({
   deposits: money("all deposits"),
   withdrawals: money("all paid withdrawals"),

@@ -40,6 +40,8 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET /users/me/balance", "portfolio:read", 0],
   ["GET /wallet/transactions", "portfolio:read", 0],
   ["GET /me/positions", "portfolio:read", 0],
+  ["GET /me/portfolio", "portfolio:read", 0],
+  ["GET /me/portfolio/history", "portfolio:read", 0],
   ["GET /wallet/deposits", "portfolio:read", 0],
   ["GET /wallet/settlements", "portfolio:read", 0],
   // "Session tokens only: ... withdrawals"; "Withdrawals below tier 2 are 40300": a user below tier 2 can still view

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clockAt, expectBalanced, expectEndsWell, expectUnlogged } from "../support/checks.ts";
 import type { Answer, Client } from "../support/client.ts";
-import { expectUnkept, rowsOf, withDatabase } from "../support/data-dir.ts";
+import { expectUnkept, RECOUNT_HOURS, rowsOf, withDatabase } from "../support/data-dir.ts";
 import {
   type CreatedPatJson,
   createPat,
@@ -272,6 +272,7 @@ function moveToYesterday(): void {
     for (const table of ["fills", "entries"]) {
       db.prepare(`UPDATE ${table} SET created_at = created_at - ? WHERE created_at < ?`).run(DAY_MS, boundary);
     }
+    db.exec(RECOUNT_HOURS);
     const candles = db.prepare("UPDATE candles SET open_time = open_time - ? WHERE outcome_id IN (?, ?)");
     expect(candles.run(DAY_MS, ...yesterday.market.outcomes).changes).toBeGreaterThan(0);
   });

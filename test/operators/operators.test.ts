@@ -404,7 +404,7 @@ test("a rare filter value takes several reads, each of which names the cursor to
     const time = db.prepare("SELECT max(created_at) FROM users").pluck().get();
     db.exec(`INSERT INTO users (id, email, role, kyc_tier, created_at, email_verified_at)
       ${numbers} SELECT i, 'person-' || i || '@example.com', 'user', 0, ${time}, ${time} FROM n;
-      INSERT INTO accounts ${numbers} SELECT i, 0, 0, 0 FROM n;`);
+      INSERT INTO accounts (user_id, balance, activity_day, activity_used) ${numbers} SELECT i, 0, 0, 0 FROM n;`);
   });
   world.server = await world.server.restart();
   operator = await operatorOf(world.server);

@@ -14,7 +14,7 @@ import {
 } from "../support/candles.ts";
 import { expectBalanced, expectEndsWell, expectSoundDatabase } from "../support/checks.ts";
 import type { Client, TradeJson } from "../support/client.ts";
-import { RECOUNT_ACTIVITY, RECOUNT_CANDLES, withDatabase } from "../support/data-dir.ts";
+import { RECOUNT_ACTIVITY, RECOUNT_CANDLES, RECOUNT_HOURS, withDatabase } from "../support/data-dir.ts";
 import { Random } from "../support/random.ts";
 import { BUY, expectRefused, SELL } from "../support/trading.ts";
 import { type TestMarket, World } from "../support/world.ts";
@@ -192,6 +192,7 @@ test("candles survive kill -9 under trade, count no trade twice, and outlive the
         UPDATE entries SET created_at = coalesce(
           (SELECT max(created_at) FROM fills WHERE fills.id < entries.id), created_at - ${4 * DAY_MS});
         ${RECOUNT_ACTIVITY};
+        ${RECOUNT_HOURS};
         ${RECOUNT_CANDLES}`);
     db.prepare("UPDATE markets SET status = 3 WHERE id = ?").run(quiet.id);
   });

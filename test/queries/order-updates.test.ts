@@ -245,7 +245,7 @@ test("a page ends before an update whose fills have no room, but has one update 
 test("updates of before the log are no longer kept; a user without updates has none", () => {
   const log = new MemoryLog(0, [], ({ db }) => {
     db.exec(`INSERT INTO users (id, email, role, kyc_tier, created_at) VALUES (1, 'a@example.com', 'user', 1, 1);
-      INSERT INTO accounts VALUES (1, 0, 0, 0); INSERT INTO newest_of_user VALUES (1, 0, 0, 7)`);
+      INSERT INTO accounts VALUES (1, 0, 0, 0, 0, 0); INSERT INTO newest_of_user VALUES (1, 0, 0, 7)`);
   });
   const read = readerOf(log);
   expect(read({ userId: 1, after: 3, limit: 10 })).toEqual({ items: [], oldest: 8, hasMore: false, damage: null });

@@ -8,6 +8,7 @@ import type Database from "better-sqlite3";
 import { expect } from "vitest";
 import { openJournal } from "../../engine/log/database.ts";
 import { recoverTables } from "../../engine/projection/recover.ts";
+import { MIGRATIONS } from "../../engine/projection/schema.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
 import { openDatabase, openReadOnly } from "../../engine/util/wal-database.ts";
 import { SECOND_FACTOR_KEYS } from "../../server/accounts/second-factor-keys.ts";
@@ -98,6 +99,11 @@ export function expectUnkept(secrets: Iterable<string>, dataDir: string): void {
   expect(bytes.length).toBeGreaterThan(0);
   expect([...secrets].filter((secret) => bytes.some((text) => text.includes(secret)))).toEqual([]);
 }
+
+const HOURLY = MIGRATIONS.findLast((sql) => sql.includes("INSERT INTO balance_hours")) ?? "";
+/** Derives the hourly balances and positions from fills and entries, as the upgrade of an older exchange does. */
+export const RECOUNT_HOURS = `DELETE FROM balance_hours; DELETE FROM position_hours;
+  ${HOURLY.slice(HOURLY.indexOf("INSERT INTO balance_hours"))}`;
 
 /** Recomputes the accounts' daily activity from fills and entries, after a test has moved those in time. */
 export const RECOUNT_ACTIVITY = `UPDATE accounts SET (activity_day, activity_used) =

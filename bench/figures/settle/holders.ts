@@ -48,7 +48,7 @@ export function addHolders(path: string, { marketId, holders, tokens }: HoldersO
     run(`${each} INSERT INTO users (id, email, role, kyc_tier, created_at)
       SELECT @lastUser + k, 'holder-' || k || '@example.com', 'user', 2, @at FROM each`);
     run(
-      `${each} INSERT INTO accounts SELECT @lastUser + k, ${DEPOSIT} - ${setsSql} * ${MICRO_PER_SHARE},
+      `${each} INSERT INTO accounts (user_id, balance, activity_day, activity_used) SELECT @lastUser + k, ${DEPOSIT} - ${setsSql} * ${MICRO_PER_SHARE},
          ${Math.floor(at / MS_PER_DAY)}, ${setsSql} * ${MICRO_PER_SHARE} FROM each`,
     );
     run(`${each} INSERT INTO entries (id, user_id, type, amount, balance_after, reference, created_at)

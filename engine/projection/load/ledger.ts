@@ -71,9 +71,10 @@ export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
 
 function restoreAccounts(db: Database.Database, ledger: Ledger): void {
   let sum = 0;
-  for (const row of db.prepare("SELECT user_id, balance, activity_day, activity_used FROM accounts").raw().iterate()) {
-    const [user, balance, day, used] = row as [number, number, number, number];
-    ledger.restoreAccount(user, balance, day, used);
+  const rows = db.prepare("SELECT user_id, balance, activity_day, activity_used, fees, rebates FROM accounts").raw();
+  for (const row of rows.iterate()) {
+    const [user, balance, day, used, fees, rebates] = row as [number, number, number, number, number, number];
+    ledger.restoreAccount(user, balance, day, used, fees, rebates);
     sum += balance;
   }
   assert(sum === ledger.totals.usersTotal, "the accounts' balances add up to the sum on record");

@@ -174,9 +174,9 @@ export interface WriteContext {
   forgetMarket(marketId: number): void;
   /** A market's first outcome and number of outcomes. */
   outcomesOf(marketId: number): { readonly first: number; readonly count: number };
-  /** Marks rows that the projector writes before it commits. */
-  markUser(userId: number): void;
-  markPosition(position: number): void;
+  /** Marks rows that the projector writes before it commits. @param at ms @param before micro-USDC; shares */
+  markUser(userId: number, at: number, before: number): void;
+  markPosition(position: number, at: number, before: number): void;
   markMarket(marketId: number): void;
 }
 

@@ -44,7 +44,7 @@ export class Entries {
     params[row + 10] = details.quantity ?? null;
     params[row + 11] = details.cost ?? null;
     params[row + 12] = details.reverses ?? null;
-    if (userId !== HOUSE) context.markUser(userId);
+    if (userId !== HOUSE) context.markUser(userId, at, context.ledger.balance(userId) - amount);
   }
 
   flush(): void {

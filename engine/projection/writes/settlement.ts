@@ -36,7 +36,7 @@ export function prepareSettlement(
       assert(payout !== undefined, "a holder's outcome belongs to the market");
       const amount = ledger.settle(position, payout);
       entries.add(userId, "settlement", amount, at, { marketId, outcomeId, quantity, cost });
-      context.markPosition(position);
+      context.markPosition(position, at, quantity);
     });
     entries.flush();
     const sets = ledger.endSets(marketId);

@@ -52,7 +52,9 @@ export function prepareUserWrites(db: Database.Database, context: WriteContext):
     `INSERT INTO users (id, email, role, kyc_tier, password_hash, email_verified_at, phone_verified_at, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const insertAccount = db.prepare("INSERT INTO accounts VALUES (?, 0, 0, 0)");
+  const insertAccount = db.prepare(
+    "INSERT INTO accounts (user_id, balance, activity_day, activity_used) VALUES (?, 0, 0, 0)",
+  );
   const insertToken = db.prepare(
     `INSERT INTO personal_access_tokens (id, user_id, name, token_hash, prefix, scopes, allowed_addresses, created_at,
        expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -65,7 +67,7 @@ export function prepareUserWrites(db: Database.Database, context: WriteContext):
       useFreeId.run(id);
       insertUser.run(id, email, role, kycTier, passwordHash, emailVerifiedAt, phoneVerifiedAt, at);
       insertAccount.run(id);
-      context.ledger.restoreAccount(id, 0, 0, 0);
+      context.ledger.restoreAccount(id, 0);
     },
     deleteUser({ userId }) {
       deleteAccount(userId);

@@ -183,7 +183,7 @@ const MINT_REBATE = `
   UPDATE fills SET rebate = rebate + 3 WHERE id = (SELECT id FROM old);
   UPDATE fills SET balance_after = balance_after + 3 WHERE user_id = (SELECT user_id FROM old) AND id >= (SELECT id FROM old);
   UPDATE entries SET balance_after = balance_after + 3 WHERE user_id = (SELECT user_id FROM old) AND id > (SELECT id FROM old);
-  UPDATE accounts SET balance = balance + 3 WHERE user_id = (SELECT user_id FROM old);
+  UPDATE accounts SET balance = balance + 3, rebates = rebates + 3 WHERE user_id = (SELECT user_id FROM old);
   UPDATE totals SET users_total = users_total + 3, house = house - 3;`;
 /** Shares of the voided market were paid 3333 BPS each, and the house had the remainder. */
 const EQUAL_PARTS = `
@@ -319,6 +319,13 @@ test.for([
     "UPDATE entries SET balance_after = 0 WHERE id = (SELECT max(id) FROM entries WHERE user_id = 2)",
   ],
   ["each balance follows from the previous row, and", "UPDATE accounts SET balance = balance + user_id * 2 - 3"],
+  ["each account's fees and rebates", "UPDATE accounts SET fees = fees + 1"],
+  ["each account's fees and rebates", "UPDATE accounts SET rebates = rebates + 1 WHERE user_id = 2"],
+  ["the hourly balances are", "UPDATE balance_hours SET balance = balance + 1"],
+  ["the hourly balances are", "DELETE FROM balance_hours WHERE user_id = 1"],
+  ["the hourly balances are", "INSERT INTO balance_hours VALUES (1, 1, 0)"],
+  ["the hourly positions are", "UPDATE position_hours SET quantity = quantity + 1"],
+  ["the hourly positions are", "UPDATE position_hours SET hour = hour + 1 WHERE user_id = 2"],
   ["the house = fees", "UPDATE fills SET rebate = rebate + 1 WHERE role = 0"],
   ["the house = fees", "UPDATE entries SET amount = amount + 1 WHERE user_id = 0 AND type = 'deposit'"],
   ["the house = fees", "UPDATE markets SET settled_sets = settled_sets + 1 WHERE status = 5"],

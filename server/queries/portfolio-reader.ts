@@ -1,0 +1,154 @@
+/**
+ * Reads what a user's portfolio was worth over time: the balance, and the shares at the prices of then, from the hourly
+ * rows of holdings (engine/projection/hourly-holdings.ts) and from candles. To be called in a read transaction.
+ */
+import type Database from "better-sqlite3";
+import { valueMicro } from "../../engine/money.ts";
+import { MAX_HOLDING_ROWS } from "./limits.ts";
+import { RARE_ENTRIES } from "./payment-reader.ts";
+
+const HOUR_MS = 3_600_000;
+
+export interface PortfolioOptions {
+  readonly userId: number;
+  /** The first and the last wanted moment, ms, and the minutes between two: one hour or one day. All are multiples of it. */
+  readonly first: number;
+  readonly last: number;
+  readonly minutes: number;
+}
+
+/** micro-USDC. */
+type PortfolioValue = [at: number, value: number, netDeposits: number];
+
+export interface PortfolioHistory {
+  /** Ascending. Begins when the user first had money, and later than asked where that would read too much. */
+  readonly items: PortfolioValue[];
+  /** When the user first had money, ms; null: never. */
+  readonly firstAt: number | null;
+}
+
+type Step = readonly [hour: number, before: number];
+
+export function preparePortfolio(db: Database.Database): (options: PortfolioOptions) => PortfolioHistory {
+  const firstAt = db.prepare("SELECT created_at FROM entries WHERE user_id = ? ORDER BY id LIMIT 1").pluck();
+  const tooMany = db
+    .prepare(
+      `SELECT hour FROM position_hours WHERE user_id = ? AND hour >= ? ORDER BY hour DESC LIMIT 1 OFFSET ${MAX_HOLDING_ROWS}`,
+    )
+    .pluck();
+  const readHoldings = prepareHoldings(db);
+  const readPrices = preparePrices(db);
+  return ({ userId, first, last, minutes }) => {
+    const began = (firstAt.get(userId) as number | undefined) ?? null;
+    if (began === null) return { items: [], firstAt: null };
+    const step = minutes * 60_000;
+    const cut = tooMany.get(userId, first / HOUR_MS) as number | undefined;
+    const from = Math.max(first, ceilTo(began, step), cut === undefined ? 0 : ceilTo((cut + 1) * HOUR_MS, step));
+    const times: number[] = [];
+    for (let at = from; at <= last; at += step) times.push(at);
+    if (times.length === 0) return { items: [], firstAt: began };
+    const { balances, deposits, shares } = readHoldings(userId, times);
+    const values = [...balances];
+    const prices = readPrices(times, minutes);
+    for (const [outcomeId, quantities] of shares) {
+      quantities.forEach((quantity, i) => {
+        if (quantity > 0) values[i]! += prices.value(outcomeId, i, quantity);
+      });
+    }
+    return { items: times.map((at, i) => [at, values[i]!, deposits[i]!]), firstAt: began };
+  };
+}
+
+const ceilTo = (at: number, step: number): number => Math.ceil(at / step) * step;
+
+/** For each of the ascending times: the value of the first step at or after it, else the current one. */
+function before(steps: readonly Step[], current: number, times: readonly number[]): number[] {
+  let next = 0;
+  return times.map((at) => {
+    while (next < steps.length && steps[next]![0] * HOUR_MS < at) next++;
+    return steps[next]?.[1] ?? current;
+  });
+}
+
+/** Returns a reader of the balance, the sum of deposits less withdrawals, and the shares of each outcome at some times. */
+function prepareHoldings(db: Database.Database) {
+  const balance = db.prepare("SELECT balance FROM accounts WHERE user_id = ?").pluck();
+  const balanceSteps = db.prepare("SELECT hour, balance FROM balance_hours WHERE user_id = ? AND hour >= ?").raw();
+  const payments = db
+    .prepare(
+      `SELECT created_at, amount FROM entries INDEXED BY rare_entries WHERE ${RARE_ENTRIES} AND user_id = @userId
+         AND type IN ('deposit', 'withdrawal') ORDER BY id`,
+    )
+    .raw();
+  const positions = db.prepare("SELECT outcome_id, quantity FROM positions WHERE user_id = ? AND quantity > 0").raw();
+  const positionSteps = db
+    .prepare("SELECT outcome_id, hour, quantity FROM position_hours WHERE user_id = ? AND hour >= ?")
+    .raw();
+  return (userId: number, times: readonly number[]) => {
+    const hour = times[0]! / HOUR_MS;
+    const steps = new Map<number, Step[]>();
+    const held = new Map(positions.all(userId) as [number, number][]);
+    for (const outcomeId of held.keys()) steps.set(outcomeId, []);
+    for (const [outcomeId, at, quantity] of positionSteps.all(userId, hour) as [number, number, number][]) {
+      const own = steps.get(outcomeId);
+      if (own === undefined) steps.set(outcomeId, [[at, quantity]]);
+      else own.push([at, quantity]);
+    }
+    const paid = payments.all({ userId }) as [number, number][];
+    let next = 0;
+    let sum = 0;
+    return {
+      balances: before(balanceSteps.all(userId, hour) as Step[], Number(balance.get(userId)), times),
+      deposits: times.map((at) => {
+        for (; next < paid.length && paid[next]![0] < at; next++) sum += paid[next]![1];
+        return sum;
+      }),
+      shares: [...steps].map(([id, own]) => [id, before(own, held.get(id) ?? 0, times)] as const),
+    };
+  };
+}
+
+/** Returns a reader of the worth of shares at some times, by the last price of then. */
+function preparePrices(db: Database.Database) {
+  const closes = db
+    .prepare(
+      `SELECT open_time, close FROM candles WHERE outcome_id = @outcomeId AND interval = @minutes AND open_time < @last
+       AND open_time >= coalesce((SELECT max(open_time) FROM candles WHERE outcome_id = @outcomeId AND interval = @minutes
+         AND open_time < @first), @first) ORDER BY open_time`,
+    )
+    .raw();
+  const siblings = db
+    .prepare(
+      "SELECT id FROM outcomes WHERE market_id = (SELECT market_id FROM outcomes WHERE id = ?) ORDER BY position",
+    )
+    .pluck();
+  return (times: readonly number[], minutes: number) => {
+    const known = new Map<number, (number | null)[]>();
+    const pricesOf = (outcomeId: number): (number | null)[] => {
+      const found = known.get(outcomeId);
+      if (found !== undefined) return found;
+      const rows = closes.all({ outcomeId, minutes, first: times[0]!, last: times.at(-1)! }) as [number, number][];
+      let next = 0;
+      let price: number | null = null;
+      const prices = times.map((at) => {
+        for (; next < rows.length && rows[next]![0] < at; next++) price = rows[next]![1];
+        return price;
+      });
+      known.set(outcomeId, prices);
+      return prices;
+    };
+    return {
+      /** Shares of an outcome at the i-th time, micro-USDC. */
+      value(outcomeId: number, i: number, quantity: number): number {
+        const price = pricesOf(outcomeId)[i] ?? null;
+        if (price !== null) return valueMicro([price], 0, quantity);
+        const all = siblings.all(outcomeId) as number[];
+        return valueMicro(
+          all.map((id) => pricesOf(id)[i] ?? null),
+          all.indexOf(outcomeId),
+          quantity,
+        );
+      },
+    };
+  };
+}
