@@ -41,6 +41,10 @@ export type Balance = Static<typeof wallet.Balance>;
 
 export type Position = Static<typeof wallet.Position>;
 
+export type Portfolio = Static<typeof wallet.Portfolio>;
+
+export type PortfolioHistory = Static<typeof wallet.PortfolioHistory>;
+
 export type Transaction = Static<typeof wallet.Transaction>;
 
 export type OwnFill = Static<typeof trading.OwnFill>;

@@ -82,6 +82,32 @@ describe.skipIf(NO_BROWSER)("pages full of content", () => {
     for (const [path, text] of AT_DESK) await expectFull(page, path, text);
   });
 
+  test("the portfolio shows its value over time, profits, and the steps of a withdrawal", async () => {
+    const page = await open(PERSON, folder.password);
+    await page.goto("/portfolio");
+    const worth = page.getByRole("region", { name: "Portfolio value" });
+    const rows = worth.locator("table tbody tr");
+    await expect.poll(() => rows.count(), { timeout: 20_000 }).toBeGreaterThan(20);
+    // Nobody trades, so the last point is the value above the line.
+    const value = (await worth.locator(".worth").innerText()).replace(/\s*USDC$/, "");
+    expect(await rows.last().locator("td").last().textContent()).toBe(value);
+    await worth.locator(".area").hover();
+    expect(await worth.locator(".tip").innerText()).toMatch(/\d{4}.*\d\d:\d\d [\d,]+\.\d\d$/);
+    await worth.getByText("Profit", { exact: true }).first().click();
+    const profit = await rows.last().locator("td").last().textContent();
+    expect(profit).toMatch(/^[+−][\d,]+\.\d\d$/);
+    expect(await worth.innerText()).toContain(`${profit} (`);
+    for (const range of ["1D", "1W", "All"]) {
+      await worth.getByText(range, { exact: true }).click();
+      await expect.poll(() => rows.count(), { timeout: 20_000 }).toBeGreaterThan(20);
+    }
+    const positions = page.getByRole("region", { name: "Positions" });
+    expect(await positions.locator("tfoot").innerText()).toMatch(/^\d+ positions, cost [\d,.]+/);
+    expect(await page.getByRole("region", { name: "Wallet" }).innerText()).toMatch(
+      /Withdrawal, [\d.]+ USDC[\s\S]*Requested[\s\S]*Paid/,
+    );
+  });
+
   test("the chart has trades in every interval, and the book many levels", async () => {
     const page = await open(PERSON, folder.password);
     await page.goto(MARKET);

@@ -56,7 +56,7 @@ describe.skipIf(NO_BROWSER)("the shell", () => {
     const page = await openPage({ baseURL: offers.world.server.root });
     await signInTo(page, "/portfolio", TRADER);
     const shown = page.getByRole("banner").getByRole("link", { name: /^Portfolio, USDC/ });
-    const total = page.getByRole("main").locator("dd.large");
+    const total = page.getByRole("region", { name: "Portfolio value" }).locator(".worth");
     await expect.poll(() => total.textContent(), PATIENTLY).toMatch(/^[\d,]+\.\d\d USDC$/);
     await expect
       .poll(async () => `${await shown.locator("b").textContent()} USDC`, PATIENTLY)
@@ -96,7 +96,7 @@ describe.skipIf(NO_BROWSER)("the shell", () => {
     await page.getByRole("main").getByRole("searchbox").fill("question 0");
     await expect.poll(() => page.locator("main .feed li").count(), PATIENTLY).toBe(1);
     await tabs.getByRole("link", { name: "Portfolio" }).click();
-    await page.getByRole("heading", { name: "Portfolio" }).waitFor();
+    await page.getByRole("heading", { name: "Portfolio", exact: true }).waitFor();
     expect(await tabs.locator("[aria-current]").textContent()).toBe("Portfolio");
     // The market's own bar takes the place of the tabs.
     await page.goto("/markets/market-0");

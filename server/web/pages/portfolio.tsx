@@ -10,15 +10,16 @@ import { useTabs } from "../ui/tabs.tsx";
 import { CompleteSets } from "./portfolio/complete-sets.tsx";
 import { Fills } from "./portfolio/fills.tsx";
 import { History } from "./portfolio/order-history.tsx";
-import { Positions, Totals } from "./portfolio/positions.tsx";
+import { Positions } from "./portfolio/positions.tsx";
 import { Settlements } from "./portfolio/settlements.tsx";
+import { Summary } from "./portfolio/summary.tsx";
 
 const SECTIONS = [
   ["positions", "Positions"],
   ["orders", "Open orders"],
   ["history", "Order history"],
   ["fills", "Fills"],
-  ["settlements", "Settlements"],
+  ["settlements", "Resolved"],
   ["sets", "Split and merge"],
 ] as const;
 
@@ -29,15 +30,19 @@ export default function PortfolioPage() {
   const { section, tabs } = useTabs("/portfolio", "Portfolio sections", SECTIONS);
   return (
     <>
-      <h1>Portfolio</h1>
-      <Totals />
-      {tabs}
-      {section === "positions" && <Positions />}
-      {section === "orders" && <Orders />}
-      {section === "history" && <History />}
-      {section === "fills" && <Fills />}
-      {section === "settlements" && <Settlements />}
-      {section === "sets" && <CompleteSets />}
+      <h1 class="hidden">Portfolio</h1>
+      <Summary />
+      <div class="panel">
+        {tabs}
+        <div class="tab-panel">
+          {section === "positions" && <Positions />}
+          {section === "orders" && <Orders />}
+          {section === "history" && <History />}
+          {section === "fills" && <Fills />}
+          {section === "settlements" && <Settlements />}
+          {section === "sets" && <CompleteSets />}
+        </div>
+      </div>
     </>
   );
 }
@@ -46,5 +51,5 @@ function Orders() {
   const orders = openOrders.value;
   const markets = useMarkets((orders ?? []).map(({ market_id }) => market_id));
   if (orders === null) return <Loading />;
-  return <OpenOrders title="Open orders" orders={orders} markets={markets} />;
+  return <OpenOrders title={null} orders={orders} markets={markets} />;
 }

@@ -1,6 +1,5 @@
 /** The user's wallet: balance, transactions, deposits and withdrawals. */
 import { useEffect } from "preact/hooks";
-import "./portfolio.css";
 import "./wallet.css";
 import { balance } from "../account-state.ts";
 import { money, spendable } from "../format.ts";

@@ -1,16 +1,14 @@
 /** A table of positions, with what they cost and what they are worth. */
-import { priceNumber, shares } from "../format.ts";
+import { cents, money, priceNumber, shares } from "../format.ts";
 import { marketName, outcomeName } from "../market-cache.ts";
 import { href } from "../router.ts";
+import { Dot } from "../series.tsx";
 import type { Market } from "../types.ts";
 import { Money, Profit } from "../ui/amounts.tsx";
 import { type Column, Table } from "../ui/table.tsx";
-import type { ValuedPosition } from "./valuation.ts";
+import { Tile } from "../ui/tile.tsx";
+import { sumOf, type ValuedPosition } from "./valuation.ts";
 
-const separateProfits: readonly Column<ValuedPosition>[] = [
-  { title: "Profit", isNumber: true, show: ({ unrealized_pnl }) => <Profit micro={unrealized_pnl} /> },
-  { title: "Realized", isNumber: true, show: ({ realized_pnl }) => <Profit micro={realized_pnl} /> },
-];
 /** Both figures in one column, for narrow tables. */
 const bothProfits: Column<ValuedPosition> = {
   title: "Profit",
@@ -42,7 +40,6 @@ const amountColumns: readonly Column<ValuedPosition>[] = [
     show: ({ average_price }) => (average_price === null ? "–" : priceNumber(Math.round(average_price))),
   },
   { title: "Now, ¢", isNumber: true, show: ({ price }) => priceNumber(price) },
-  { title: "Value", isNumber: true, show: ({ market_value }) => <Money micro={market_value} /> },
 ];
 
 interface PositionProps {
@@ -50,20 +47,75 @@ interface PositionProps {
   markets: ReadonlyMap<number, Market>;
 }
 
-function PositionName({
-  position: { market_id, outcome_id },
-  markets,
-  isSingleMarket,
-}: PositionProps & { isSingleMarket: boolean }) {
+function PositionMarket({ position, markets }: PositionProps) {
+  const { market_id, outcome_id, quantity, average_price, price } = position;
   const market = markets.get(market_id);
-  const name = outcomeName(market, outcome_id);
-  if (isSingleMarket) return <span translate={false}>{name}</span>;
+  const average = average_price === null ? "–" : cents(Math.round(average_price));
   return (
-    <span class="order-name">
+    <span class="tiled">
+      {market !== undefined && <Tile slug={market.slug} size="tiny" />}
       <a href={href(`/markets/${market?.slug ?? market_id}?outcome=${outcome_id}`)}>{marketName(market, market_id)}</a>
-      <span translate={false}>{name}</span>
+      {/* On a phone, instead of the columns. */}
+      <small class="terms" translate={false}>
+        {shares(quantity)} {outcomeName(market, outcome_id)} at {average}, now {cents(price)}
+      </small>
     </span>
   );
+}
+
+function PositionOutcome({ position: { market_id, outcome_id }, markets }: PositionProps) {
+  const market = markets.get(market_id);
+  const outcome = market?.outcomes.find(({ id }) => id === outcome_id);
+  return (
+    <span class="outcome-name" translate={false}>
+      {market !== undefined && outcome !== undefined && <Dot market={market} outcome={outcome} />}
+      {outcomeName(market, outcome_id)}
+    </span>
+  );
+}
+
+/** A profit as a bar to the right of a line, a loss to its left. @param most the largest of all, micro-USDC */
+function ProfitBar({ micro, most }: { micro: number; most: number }) {
+  const width = most === 0 ? 0 : (BAR_HALF * Math.abs(micro)) / most;
+  return (
+    <svg class="profit-bar" width={2 * BAR_HALF + 4} height="8" aria-hidden="true">
+      <path d={`M${BAR_HALF + 2} 0v8`} />
+      <rect
+        x={micro >= 0 ? BAR_HALF + 2 : BAR_HALF + 2 - width}
+        y="1.5"
+        width={width}
+        height="5"
+        rx="1"
+        data-sign={Math.sign(micro)}
+      />
+    </svg>
+  );
+}
+const BAR_HALF = 30;
+
+/** The profit on shares held and on those sold, beside each other, with totals. */
+function profitColumns(positions: readonly ValuedPosition[]): readonly Column<ValuedPosition>[] {
+  const most = Math.max(...positions.map(({ unrealized_pnl }) => Math.abs(unrealized_pnl ?? 0)));
+  const sum = (of: (position: ValuedPosition) => number | null) => <Profit micro={sumOf(positions.map(of))} />;
+  return [
+    {
+      title: "Profit",
+      isNumber: true,
+      show: ({ unrealized_pnl }) => (
+        <span class="profit">
+          {unrealized_pnl !== null && <ProfitBar micro={unrealized_pnl} most={most} />}
+          <Profit micro={unrealized_pnl} />
+        </span>
+      ),
+      total: sum(({ unrealized_pnl }) => unrealized_pnl),
+    },
+    {
+      title: "Realized",
+      isNumber: true,
+      show: ({ realized_pnl }) => (realized_pnl === 0 ? "–" : <Profit micro={realized_pnl} />),
+      total: sum(({ realized_pnl }) => realized_pnl),
+    },
+  ];
 }
 
 function SellButton({
@@ -106,13 +158,26 @@ export function PositionsTable({
   onSell?: (outcomeId: number) => void;
   empty: string;
 }) {
+  const count = `${positions.length} ${positions.length === 1 ? "position" : "positions"}`;
   const columns: Column<ValuedPosition>[] = [
-    {
-      title: "Outcome",
-      show: (position) => <PositionName position={position} markets={markets} isSingleMarket={isSingleMarket} />,
-    },
+    ...(isSingleMarket
+      ? []
+      : [
+          {
+            title: "Market",
+            show: (position: ValuedPosition) => <PositionMarket position={position} markets={markets} />,
+            total: `${count}, cost ${money(sumOf(positions.map(({ cost }) => cost)))}`,
+          },
+        ]),
+    { title: "Outcome", show: (position) => <PositionOutcome position={position} markets={markets} /> },
     ...amountColumns,
-    ...(isSingleMarket ? [bothProfits] : separateProfits),
+    {
+      title: "Value",
+      isNumber: true,
+      show: ({ market_value }) => <Money micro={market_value} />,
+      ...(isSingleMarket ? {} : { total: money(sumOf(positions.map(({ market_value }) => market_value))) }),
+    },
+    ...(isSingleMarket ? [bothProfits] : profitColumns(positions)),
     {
       title: "Actions",
       isNumber: true,
@@ -120,6 +185,13 @@ export function PositionsTable({
     },
   ];
   return (
-    <Table caption={caption} columns={columns} rows={positions} keyOf={({ outcome_id }) => outcome_id} empty={empty} />
+    <Table
+      caption={caption}
+      columns={columns}
+      rows={positions}
+      keyOf={({ outcome_id }) => outcome_id}
+      empty={empty}
+      name={isSingleMarket ? "" : "positions"}
+    />
   );
 }

@@ -61,5 +61,9 @@ export function useValuedPositions() {
   return { valued, markets: live };
 }
 
+/** What positions are worth; those without a price count at their cost, which is their share of a complete set. */
+export const worthOf = (valued: readonly ValuedPosition[]): number =>
+  sumOf(valued.map(({ market_value, cost }) => market_value ?? cost));
+
 export const sumOf = (values: readonly (number | null)[]): number =>
   values.reduce<number>((sum, value) => sum + (value ?? 0), 0);

@@ -6,6 +6,8 @@ export interface Column<T> {
   readonly title: string;
   readonly isNumber?: boolean;
   readonly show: (row: T) => Children;
+  /** In the row of totals. */
+  readonly total?: Children;
 }
 
 /** A table. On a phone, each row becomes a card with the column titles beside the values. */
@@ -15,6 +17,7 @@ export function Table<T>({
   rows,
   keyOf,
   empty,
+  name = "",
 }: {
   /** For screen readers. */
   caption: string;
@@ -22,10 +25,12 @@ export function Table<T>({
   rows: readonly T[];
   keyOf: (row: T) => string | number;
   empty: Children;
+  /** A class, for rows of their own on a phone. */
+  name?: string;
 }) {
   if (rows.length === 0) return <Empty>{empty}</Empty>;
   return (
-    <table class="cards">
+    <table class={`cards ${name}`}>
       <caption class="hidden">{caption}</caption>
       <thead>
         <tr>
@@ -52,6 +57,22 @@ export function Table<T>({
           </tr>
         ))}
       </tbody>
+      {columns.some(({ total }) => total !== undefined) && (
+        <tfoot>
+          <tr>
+            {columns.map(({ title, isNumber, total }) => (
+              <td
+                key={title}
+                data-title={total === undefined ? undefined : title}
+                class={isNumber ? "right number" : ""}
+                translate={isNumber ? false : undefined}
+              >
+                {total}
+              </td>
+            ))}
+          </tr>
+        </tfoot>
+      )}
     </table>
   );
 }

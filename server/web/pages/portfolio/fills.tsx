@@ -41,8 +41,8 @@ export function Fills({ marketId = null }: { marketId?: number | null }) {
     { title: "Time", isNumber: true, show: ({ created_at }) => dateTime(created_at) },
   ];
   return (
-    <section class={marketId === null ? "panel" : "bare"} aria-label="Fills">
-      {marketId === null && <h2>Fills</h2>}
+    <section class="bare" aria-label="Fills">
+      {marketId === null && <h2 class="hidden">Fills</h2>}
       {newer}
       <ErrorNotice error={error} retry={reload} />
       {items === null && error === null && <Loading />}

@@ -43,8 +43,10 @@ export function History() {
     { title: "Placed", isNumber: true, show: ({ created_at }) => dateTime(created_at) },
   ];
   return (
-    <section class="panel" aria-labelledby="history-title">
-      <h2 id="history-title">Order history</h2>
+    <section class="bare" aria-labelledby="history-title">
+      <h2 id="history-title" class="hidden">
+        Order history
+      </h2>
       {newer}
       <ErrorNotice error={error} retry={reload} />
       {items === null && error === null && <Loading />}

@@ -31,8 +31,10 @@ export function Settlements() {
     { title: "Time", isNumber: true, show: ({ created_at }) => dateTime(created_at) },
   ];
   return (
-    <section class="panel" aria-labelledby="settlements-title">
-      <h2 id="settlements-title">Settlements</h2>
+    <section class="bare" aria-labelledby="settlements-title">
+      <h2 id="settlements-title" class="hidden">
+        Settlements
+      </h2>
       <ErrorNotice error={error} retry={reload} />
       {items === null && error === null && <Loading />}
       {items !== null && (

@@ -1,0 +1,175 @@
+/** What the portfolio is worth, over time and now, with the wallet beside it. */
+import { useEffect } from "preact/hooks";
+import { balance, positions } from "../../account-state.ts";
+import { date, dateTime, money, spendable } from "../../format.ts";
+import { href } from "../../router.ts";
+import { request } from "../../session.ts";
+import { sumOf, useValuedPositions, worthOf } from "../../trading/valuation.ts";
+import type { Page, Portfolio, PortfolioHistory, Withdrawal } from "../../types.ts";
+import { Profit } from "../../ui/amounts.tsx";
+import { Loading } from "../../ui/notices.tsx";
+import { useFetch, useOnLive } from "../../ui/use-data.ts";
+import { ValueChart } from "./value-chart.tsx";
+
+/** How often figures that no event carries are read again while the balance changes. */
+const RELOAD_MS = 5_000;
+
+/** Reads again after changes of the balance, and when the connection returns. */
+function useFreshened(reload: () => void): void {
+  useOnLive(reload);
+  useEffect(() => {
+    let seen = balance.peek();
+    const timer = setInterval(() => {
+      if (balance.peek() !== seen) reload();
+      seen = balance.peek();
+    }, RELOAD_MS);
+    return () => clearInterval(timer);
+  }, [reload]);
+}
+
+export function Summary() {
+  const { valued } = useValuedPositions();
+  const { data, reload } = useFetch<Portfolio>((signal) => request("GET", "/me/portfolio", { signal }), "portfolio");
+  useFreshened(reload);
+  if (balance.value === null || positions.value === null || data === null)
+    return <Loading what="Loading your portfolio" />;
+  const inPositions = worthOf(valued);
+  const value = balance.value.total + inPositions;
+  const profit = value - data.net_deposits;
+  return (
+    <div class="portfolio-head">
+      <section class="panel value" aria-labelledby="value-title">
+        <header>
+          <div>
+            <h2 id="value-title">Portfolio value</h2>
+            <p class="worth" translate={false}>
+              {money(value)} <small>USDC</small>
+            </p>
+            <Since profit={profit} netDeposits={data.net_deposits} />
+          </div>
+          <dl>
+            <div>
+              <dt>Unrealized</dt>
+              <dd>
+                <Profit micro={inPositions - sumOf(valued.map(({ cost }) => cost))} />
+              </dd>
+            </div>
+            <div>
+              <dt>Realized</dt>
+              <dd>
+                <Profit micro={sumOf(valued.map(({ realized_pnl }) => realized_pnl))} />
+              </dd>
+            </div>
+            <div>
+              <dt>Fees paid</dt>
+              <dd translate={false}>{data.fees === 0 ? "–" : money(-data.fees)}</dd>
+            </div>
+            <div>
+              <dt>Rebates</dt>
+              <dd translate={false}>{data.rebates === 0 ? "–" : `+${money(data.rebates)}`}</dd>
+            </div>
+          </dl>
+        </header>
+        <ValueChart value={value} profit={profit} />
+      </section>
+      <WalletPanel inPositions={inPositions} />
+    </div>
+  );
+}
+
+/** The profit on what was paid in, since the first deposit. */
+function Since({ profit, netDeposits }: { profit: number; netDeposits: number }) {
+  const { data } = useFetch<PortfolioHistory>(
+    (signal) => request("GET", "/me/portfolio/history", { query: { interval: "1d", from: Date.now() }, signal }),
+    "first",
+  );
+  const since = data?.first_at ?? null;
+  return (
+    <p>
+      <Profit micro={profit} />
+      {netDeposits > 0 && (
+        <span class={profit > 0 ? "up" : profit < 0 ? "down" : ""} translate={false}>
+          {` (${profit > 0 ? "+" : profit < 0 ? "−" : ""}${((100 * Math.abs(profit)) / netDeposits).toFixed(1)}%)`}
+        </span>
+      )}{" "}
+      <span class="faint">
+        {since !== null && `since ${date(since)}, `}on {money(netDeposits)} deposited net
+      </span>
+    </p>
+  );
+}
+
+function WalletPanel({ inPositions }: { inPositions: number }) {
+  const { available, held } = balance.value ?? { available: 0, held: 0 };
+  return (
+    <section class="panel wallet" aria-labelledby="wallet-title">
+      <header>
+        <h2 id="wallet-title">Wallet</h2>
+        <a href={href("/wallet")}>Transactions</a>
+      </header>
+      <div>
+        <p>Available</p>
+        <p class="available" translate={false}>
+          {spendable(available)} <small>USDC</small>
+        </p>
+        <p class="row">
+          <a class="button primary" href={href("/wallet?show=deposits")}>
+            Deposit
+          </a>
+          <a class="button" href={href("/wallet?show=withdrawals")}>
+            Withdraw
+          </a>
+        </p>
+        <dl>
+          <div>
+            <dt>On hold</dt>
+            <dd translate={false}>{money(held)}</dd>
+          </div>
+          <div>
+            <dt>In positions</dt>
+            <dd translate={false}>{money(inPositions)}</dd>
+          </div>
+        </dl>
+      </div>
+      <LastWithdrawal />
+    </section>
+  );
+}
+
+/** The steps of the latest withdrawal. */
+function LastWithdrawal() {
+  const { data, reload } = useFetch<Page<Withdrawal>>(
+    (signal) => request("GET", "/wallet/withdrawals", { query: { limit: 1 }, signal }),
+    "withdrawal",
+  );
+  useFreshened(reload);
+  const last = data?.items[0];
+  if (last === undefined) return null;
+  const { amount, address, status, created_at, decided_at } = last;
+  const steps = [
+    ["Requested", created_at],
+    status === "pending" ? (["In review", null] as const) : null,
+    [
+      status === "paid" ? "Paid" : status === "canceled" ? "Canceled" : status === "refused" ? "Rejected" : "Paid",
+      decided_at,
+    ],
+  ].filter((step) => step !== null) as (readonly [string, number | null])[];
+  return (
+    <div class="withdrawal">
+      <p>
+        <b translate={false}>Withdrawal, {money(amount)} USDC</b>
+        <span class="mono faint" translate={false} title={address}>
+          {address.length > 14 ? `${address.slice(0, 6)}…${address.slice(-4)}` : address}
+        </span>
+      </p>
+      <ol>
+        {steps.map(([name, at], i) => (
+          <li key={name} class={at !== null ? "done" : steps[i - 1]?.[1] == null ? "" : "current"}>
+            <b>{name}</b>
+            <span>{at === null ? "" : dateTime(at)}</span>
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}
