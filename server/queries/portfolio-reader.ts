@@ -73,7 +73,9 @@ function before(steps: readonly Step[], current: number, times: readonly number[
 /** Returns a reader of the balance, the sum of deposits less withdrawals, and the shares of each outcome at some times. */
 function prepareHoldings(db: Database.Database) {
   const balance = db.prepare("SELECT balance FROM accounts WHERE user_id = ?").pluck();
-  const balanceSteps = db.prepare("SELECT hour, balance FROM balance_hours WHERE user_id = ? AND hour >= ?").raw();
+  const balanceSteps = db
+    .prepare("SELECT hour, balance FROM balance_hours WHERE user_id = ? AND hour >= ? ORDER BY hour")
+    .raw();
   const payments = db
     .prepare(
       `SELECT created_at, amount FROM entries INDEXED BY rare_entries WHERE ${RARE_ENTRIES} AND user_id = @userId
@@ -82,7 +84,7 @@ function prepareHoldings(db: Database.Database) {
     .raw();
   const positions = db.prepare("SELECT outcome_id, quantity FROM positions WHERE user_id = ? AND quantity > 0").raw();
   const positionSteps = db
-    .prepare("SELECT outcome_id, hour, quantity FROM position_hours WHERE user_id = ? AND hour >= ?")
+    .prepare("SELECT outcome_id, hour, quantity FROM position_hours WHERE user_id = ? AND hour >= ? ORDER BY hour")
     .raw();
   return (userId: number, times: readonly number[]) => {
     const hour = times[0]! / HOUR_MS;

@@ -65,6 +65,12 @@ describe.skipIf(NO_BROWSER)("money on the page", () => {
     await form.getByRole("button", { name: "Withdraw" }).click();
     await dialog.getByRole("button", { name: "Withdraw" }).click();
     await expect.poll(async () => (await trader.balance()).held, PATIENTLY).toBe(25 * USDC);
+    // The list shows an operator's decision by itself.
+    const operator = await operatorOf(world.server);
+    const [newest] = await operator.all<{ id: number }>("/admin/withdrawals?status=pending");
+    await operator.data("POST", `/admin/withdrawals/${newest!.id}/refuse`, { note: "a test" });
+    operator.close();
+    await page.getByRole("row", { name: /rejected.*a test/ }).waitFor();
   });
 
   test("a split whose response is lost is retried, and takes effect once", async () => {

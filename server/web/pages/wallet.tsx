@@ -8,6 +8,7 @@ import type { Limits } from "../types.ts";
 import { Loading } from "../ui/notices.tsx";
 import { useTabs } from "../ui/tabs.tsx";
 import { useFetch } from "../ui/use-data.ts";
+import { useFresh } from "../ui/use-fresh.ts";
 import { Deposits } from "./wallet/deposits.tsx";
 import { Transactions } from "./wallet/transactions.tsx";
 import { Withdrawals } from "./wallet/withdrawals.tsx";
@@ -35,19 +36,10 @@ export default function WalletPage() {
   );
 }
 
-const RELOAD_MS = 5_000;
-
 function Balances() {
   const limits = useFetch<Limits>((signal) => request("GET", "/me/limits", { signal }), "limits");
-  // A change of the balance changes the daily activity. Polled, because bots change the balance many times a second.
-  useEffect(() => {
-    let seen = balance.peek();
-    const timer = setInterval(() => {
-      if (balance.peek() !== seen) limits.reload();
-      seen = balance.peek();
-    }, RELOAD_MS);
-    return () => clearInterval(timer);
-  }, []);
+  // A change of the balance changes the daily activity.
+  useFresh(limits.reload);
   if (balance.value === null) return <Loading what="Loading your balance" />;
   const { available, held, total } = balance.value;
   const activity = limits.data?.daily_activity ?? null;

@@ -8,7 +8,7 @@ import type { Limits } from "../../types.ts";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { Table } from "../../ui/table.tsx";
 import { useFetch } from "../../ui/use-data.ts";
-
+import { useFresh } from "../../ui/use-fresh.ts";
 import { Panel } from "./panel.tsx";
 
 type RateLimit = Limits["rate_limits"][number];
@@ -18,6 +18,7 @@ export function LimitsPanel() {
     (signal) => request("GET", "/me/limits", { signal }),
     String(signedInUser().kyc_tier),
   );
+  useFresh(reload);
   return (
     <Panel id="limits" title="Limits and fees">
       <ErrorNotice error={error} retry={reload} />

@@ -7,9 +7,11 @@ import { Money, Profit } from "../../ui/amounts.tsx";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { usePages } from "../../ui/paged-list.ts";
 import { type Column, LoadMore, Table } from "../../ui/table.tsx";
+import { useFresh } from "../../ui/use-fresh.ts";
 
 export function Settlements() {
   const { items, error, more, reload } = usePages<Settlement>("/wallet/settlements");
+  useFresh(reload);
   const markets = useMarkets((items ?? []).map(({ market_id }) => market_id));
   const columns: Column<Settlement>[] = [
     {

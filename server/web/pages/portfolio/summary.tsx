@@ -1,5 +1,4 @@
 /** What the portfolio is worth, over time and now, with the wallet beside it. */
-import { useEffect } from "preact/hooks";
 import { balance, positions } from "../../account-state.ts";
 import { date, dateTime, money, spendable } from "../../format.ts";
 import { href } from "../../router.ts";
@@ -8,29 +7,14 @@ import { sumOf, useValuedPositions, worthOf } from "../../trading/valuation.ts";
 import type { Page, Portfolio, PortfolioHistory, Withdrawal } from "../../types.ts";
 import { Profit } from "../../ui/amounts.tsx";
 import { Loading } from "../../ui/notices.tsx";
-import { useFetch, useOnLive } from "../../ui/use-data.ts";
+import { useFetch } from "../../ui/use-data.ts";
+import { useFresh } from "../../ui/use-fresh.ts";
 import { ValueChart } from "./value-chart.tsx";
-
-/** How often figures that no event carries are read again while the balance changes. */
-const RELOAD_MS = 5_000;
-
-/** Reads again after changes of the balance, and when the connection returns. */
-function useFreshened(reload: () => void): void {
-  useOnLive(reload);
-  useEffect(() => {
-    let seen = balance.peek();
-    const timer = setInterval(() => {
-      if (balance.peek() !== seen) reload();
-      seen = balance.peek();
-    }, RELOAD_MS);
-    return () => clearInterval(timer);
-  }, [reload]);
-}
 
 export function Summary() {
   const { valued } = useValuedPositions();
   const { data, reload } = useFetch<Portfolio>((signal) => request("GET", "/me/portfolio", { signal }), "portfolio");
-  useFreshened(reload);
+  useFresh(reload);
   if (balance.value === null || positions.value === null || data === null)
     return <Loading what="Loading your portfolio" />;
   const inPositions = worthOf(valued);
@@ -77,10 +61,10 @@ export function Summary() {
   );
 }
 
-/** The profit on what was paid in, since the first deposit. */
+/** The profit on what was paid in, since the first deposit, whose time comes with any part of the history. */
 function Since({ profit, netDeposits }: { profit: number; netDeposits: number }) {
   const { data } = useFetch<PortfolioHistory>(
-    (signal) => request("GET", "/me/portfolio/history", { query: { interval: "1d", from: Date.now() }, signal }),
+    (signal) => request("GET", "/me/portfolio/history", { query: { interval: "1d", from: 0, to: 0 }, signal }),
     "first",
   );
   const since = data?.first_at ?? null;
@@ -142,7 +126,7 @@ function LastWithdrawal() {
     (signal) => request("GET", "/wallet/withdrawals", { query: { limit: 1 }, signal }),
     "withdrawal",
   );
-  useFreshened(reload);
+  useFresh(reload);
   const last = data?.items[0];
   if (last === undefined) return null;
   const { amount, address, status, created_at, decided_at } = last;

@@ -1,22 +1,23 @@
 /** The portfolio's value or profit over time. */
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { exchangeTime } from "../../clock.ts";
 import { dateTime, money, shortDate, signedMoney } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { PortfolioHistory } from "../../types.ts";
 import { ErrorNotice } from "../../ui/notices.tsx";
 import { SegmentedControl } from "../../ui/segmented-control.tsx";
-import { useFetch } from "../../ui/use-data.ts";
+import { useFetch, useOnLive } from "../../ui/use-data.ts";
 import { heightOf, nearest, type Point, pathOf, scaleOf, tickText } from "./value-scale.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+const AFTER_HOUR_MS = 2_000;
 /** By range: the interval of the API, and how far it reaches back. */
 const RANGES = {
   "1D": ["1h", DAY_MS],
   "1W": ["1h", 7 * DAY_MS],
   "1M": ["1h", 30 * DAY_MS],
-  All: ["1d", 1_499 * DAY_MS],
+  All: ["1d", 1_400 * DAY_MS],
 } as const;
 type Range = keyof typeof RANGES;
 type Kind = "value" | "profit";
@@ -28,12 +29,17 @@ export function ValueChart({ value, profit }: { value: number; profit: number })
   const [range, setRange] = useState<Range>("1M");
   const [kind, setKind] = useState<Kind>("value");
   const [interval, span] = RANGES[range];
-  // The points of an hour that begins later come with the next visit.
   const { data, error, reload } = useFetch<PortfolioHistory>(
     (signal) =>
       request("GET", "/me/portfolio/history", { query: { interval, from: Math.floor(exchangeTime() - span) }, signal }),
     range,
   );
+  useOnLive(reload);
+  // Another point comes with each hour.
+  useEffect(() => {
+    const timer = setTimeout(reload, HOUR_MS - (exchangeTime() % HOUR_MS) + AFTER_HOUR_MS);
+    return () => clearTimeout(timer);
+  }, [data]);
   const past = (data?.items ?? []).map((item): Point => [item[0] ?? 0, item[kind === "value" ? 1 : 2] ?? 0]);
   const line: Point[] = [...past, [exchangeTime(), kind === "value" ? value : profit]];
   return (

@@ -6,9 +6,11 @@ import { Money } from "../../ui/amounts.tsx";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { usePages } from "../../ui/paged-list.ts";
 import { type Column, LoadMore, Table } from "../../ui/table.tsx";
+import { useFresh } from "../../ui/use-fresh.ts";
 
 export function Deposits() {
   const { items, error, more, reload } = usePages<Deposit>("/wallet/deposits");
+  useFresh(reload);
   const columns: Column<Deposit>[] = [
     { title: "Time", show: ({ created_at }) => dateTime(created_at) },
     {

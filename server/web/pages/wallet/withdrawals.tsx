@@ -11,6 +11,7 @@ import { ErrorNotice, Loading, Notice } from "../../ui/notices.tsx";
 import { type Pages, usePages } from "../../ui/paged-list.ts";
 import { type Column, LoadMore, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
+import { useFresh } from "../../ui/use-fresh.ts";
 import { WithdrawForm } from "./withdraw-form.tsx";
 
 const STATUS_TONES: Readonly<Record<string, "" | "good" | "bad" | "warn">> = {
@@ -21,6 +22,8 @@ const STATUS_TONES: Readonly<Record<string, "" | "good" | "bad" | "warn">> = {
 
 export function Withdrawals() {
   const list = usePages<Withdrawal>("/wallet/withdrawals");
+  // A decision releases or takes what the withdrawal holds.
+  useFresh(list.reload);
   return (
     <>
       <section class="panel withdraw" aria-labelledby="withdraw-title">
@@ -75,14 +78,9 @@ function WithdrawalList({ list }: { list: Pages<Withdrawal> }) {
   ];
   return (
     <section class="panel" aria-labelledby="withdrawals-title">
-      <div class="section-head">
-        <h2 id="withdrawals-title" tabIndex={-1}>
-          Your withdrawals
-        </h2>
-        <button type="button" class="small" onClick={reload}>
-          Refresh
-        </button>
-      </div>
+      <h2 id="withdrawals-title" tabIndex={-1}>
+        Your withdrawals
+      </h2>
       <ErrorNotice error={error} retry={reload} />
       {items === null && error === null && <Loading />}
       {items !== null && (
