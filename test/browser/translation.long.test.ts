@@ -131,6 +131,7 @@ describe.skipIf(NO_BROWSER)("with a program that changes the page's text", () =>
         if (path === null) continue;
         await each.locator(`header.top a[href="${path}"]`).first().click();
         await each.waitForURL((url) => url.pathname === path);
+        await expectLoaded(each);
       }
       if (path === null) continue;
       await expect.poll(() => textOf(page), PATIENTLY).toBe(await textOf(plain));

@@ -8,7 +8,7 @@ import { majorOf } from "../../engine/util/node-support.ts";
 import { MAX_EXPORTS_PER_USER } from "../../server/wallet/limits.ts";
 import { eventually, expectEndsWell, expectQuiet } from "../support/checks.ts";
 import { API_BASE, Client, type TransactionJson } from "../support/client.ts";
-import { RECOUNT_ACTIVITY, withDatabase } from "../support/data-dir.ts";
+import { RECOUNT_ACTIVITY, RECOUNT_HOURS, withDatabase } from "../support/data-dir.ts";
 import { CSV, download, PATH, parse } from "../support/exports.ts";
 import { BUY, expectRefused, terms } from "../support/trading.ts";
 import { type TestMarket, tokenOf, World } from "../support/world.ts";
@@ -31,7 +31,7 @@ function writeLongHistory(dataDir: string): void {
        FROM n, totals, users JOIN accounts ON user_id = users.id WHERE email = 'historian@example.com'`,
     ).run({ count: HISTORY_LENGTH, market: market.id, at: Date.now() });
     db.prepare("UPDATE totals SET last_entry_id = last_entry_id + ?").run(HISTORY_LENGTH);
-    db.exec(RECOUNT_ACTIVITY);
+    db.exec(`${RECOUNT_ACTIVITY}; ${RECOUNT_HOURS}`);
   });
 }
 

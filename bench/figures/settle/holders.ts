@@ -7,6 +7,8 @@ import { MICRO_PER_SHARE } from "../../../engine/limits.ts";
 import { MS_PER_DAY } from "../../../engine/money.ts";
 import { openDatabase } from "../../../engine/util/wal-database.ts";
 
+const MS_PER_HOUR = 3_600_000;
+
 export interface HoldersOptions {
   readonly marketId: number;
   readonly holders: number;
@@ -56,7 +58,10 @@ export function addHolders(path: string, { marketId, holders, tokens }: HoldersO
     run(`${each} INSERT INTO entries (id, user_id, type, amount, balance_after, market_id, created_at)
       SELECT @lastEntry + @holders + k, @lastUser + k, 'split', -${setsSql} * ${MICRO_PER_SHARE},
         ${DEPOSIT} - ${setsSql} * ${MICRO_PER_SHARE}, @marketId, @at FROM each`);
+    const hour = Math.floor(at / MS_PER_HOUR);
+    run(`${each} INSERT INTO balance_hours SELECT @lastUser + k, ${hour}, 0 FROM each`);
     for (let i = 0; i < count; i++) {
+      run(`${each} INSERT INTO position_hours SELECT @lastUser + k, ${hour}, ${first + i}, 0 FROM each`);
       const part = `${setsSql} * ${MICRO_PER_SHARE} / ${count} + (${i} < ${setsSql} * ${MICRO_PER_SHARE} % ${count})`;
       run(`${each} INSERT INTO positions SELECT @lastUser + k, ${first + i}, ${setsSql}, ${part}, 0 FROM each`);
     }

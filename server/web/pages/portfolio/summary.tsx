@@ -15,8 +15,12 @@ export function Summary() {
   const { valued } = useValuedPositions();
   const { data, reload } = useFetch<Portfolio>((signal) => request("GET", "/me/portfolio", { signal }), "portfolio");
   useFresh(reload);
-  if (balance.value === null || positions.value === null || data === null)
-    return <Loading what="Loading your portfolio" />;
+  const first = useFetch<PortfolioHistory>(
+    (signal) => request("GET", "/me/portfolio/history", { query: { interval: "1d", from: 0, to: 0 }, signal }),
+    "first",
+  );
+  const isRead = data !== null && (first.data !== null || first.error !== null);
+  if (balance.value === null || positions.value === null || !isRead) return <Loading what="Loading your portfolio" />;
   const inPositions = worthOf(valued);
   const value = balance.value.total + inPositions;
   const profit = value - data.net_deposits;
@@ -29,7 +33,7 @@ export function Summary() {
             <p class="worth" translate={false}>
               {money(value)} <small>USDC</small>
             </p>
-            <Since profit={profit} netDeposits={data.net_deposits} />
+            <Since profit={profit} netDeposits={data.net_deposits} since={first.data?.first_at ?? null} />
           </div>
           <dl>
             <div>
@@ -61,13 +65,8 @@ export function Summary() {
   );
 }
 
-/** The profit on what was paid in, since the first deposit, whose time comes with any part of the history. */
-function Since({ profit, netDeposits }: { profit: number; netDeposits: number }) {
-  const { data } = useFetch<PortfolioHistory>(
-    (signal) => request("GET", "/me/portfolio/history", { query: { interval: "1d", from: 0, to: 0 }, signal }),
-    "first",
-  );
-  const since = data?.first_at ?? null;
+/** The profit on what was paid in, since the first deposit. @param since when that was, ms; null: unknown */
+function Since({ profit, netDeposits, since }: { profit: number; netDeposits: number; since: number | null }) {
   return (
     <p>
       <Profit micro={profit} />
