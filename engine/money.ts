@@ -10,19 +10,36 @@ export function notionalMicro(priceBps: number, quantity: number): number {
 }
 
 /**
- * The worth of shares of a market's outcome, micro-USDC, by the last prices of its outcomes in BPS. Exactly one outcome
- * pays, so outcomes without a price (null) share equally what the others leave of a complete set.
+ * What the last prices of a market's outcomes leave of a complete set, because exactly one outcome pays: BPS, and how many
+ * outcomes without a price (null) share it.
  */
-export function valueMicro(prices: readonly (number | null)[], index: number, quantity: number): number {
-  const price = prices[index] ?? null;
-  if (price !== null) return notionalMicro(price, quantity);
+function leftOver(prices: readonly (number | null)[]): { rest: number; unpriced: number } {
   let rest = FULL_PRICE_BPS;
   let unpriced = 0;
-  for (const each of prices) {
-    if (each === null) unpriced++;
-    else rest -= each;
+  for (const price of prices) {
+    if (price === null) unpriced++;
+    else rest -= price;
   }
-  return Math.floor(notionalMicro(Math.max(0, rest), quantity) / unpriced);
+  return { rest: Math.max(0, rest), unpriced };
+}
+
+/**
+ * The price of an outcome by the last prices of all, BPS: its own, or where all others have one, what these leave. Null
+ * if unknown.
+ */
+export function markPrice(prices: readonly (number | null)[], index: number): number | null {
+  const own = prices[index] ?? null;
+  if (own !== null) return own;
+  const { rest, unpriced } = leftOver(prices);
+  return unpriced === 1 ? rest : null;
+}
+
+/** The worth of shares of an outcome, micro-USDC: as `markPrice`, and outcomes without a price share equally what is left. */
+export function valueMicro(prices: readonly (number | null)[], index: number, quantity: number): number {
+  const own = prices[index] ?? null;
+  if (own !== null) return notionalMicro(own, quantity);
+  const { rest, unpriced } = leftOver(prices);
+  return Math.floor(notionalMicro(rest, quantity) / unpriced);
 }
 
 /** The seller's trading fee of 1.5 %, rounded up: ceil(n * 150 / 10000) with n = 100 * price * quantity. */
@@ -84,6 +101,7 @@ export function equalPart(amount: number, index: number, count: number): number 
   return index < amount - part * count ? part + 1 : part;
 }
 
+export const MS_PER_HOUR = 3_600_000;
 export const MS_PER_DAY = 86_400_000;
 
 /** The UTC day of a time, in days since the epoch. */

@@ -8,9 +8,8 @@
  */
 import type Database from "better-sqlite3";
 import type { Ledger } from "../ledger.ts";
+import { MS_PER_HOUR } from "../money.ts";
 import { withIndex } from "../util/typed-arrays.ts";
-
-const HOUR_MS = 3_600_000;
 
 export class HourlyHoldings {
   private readonly ledger: Ledger;
@@ -35,7 +34,7 @@ export class HourlyHoldings {
 
   /** A balance changed. Inside a transaction. @param at ms @param before micro-USDC */
   balanceChanged(user: number, at: number, before: number): void {
-    const hour = Math.floor(at / HOUR_MS);
+    const hour = Math.floor(at / MS_PER_HOUR);
     if (hour < (this.userHours[user] ?? 0)) return;
     this.userHours = withIndex(this.userHours, user);
     this.userHours[user] = hour + 1;
@@ -44,7 +43,7 @@ export class HourlyHoldings {
 
   /** A position changed. Inside a transaction. @param at ms @param before shares */
   positionChanged(position: number, at: number, before: number): void {
-    const hour = Math.floor(at / HOUR_MS);
+    const hour = Math.floor(at / MS_PER_HOUR);
     if (hour < (this.positionHours[position] ?? 0)) return;
     this.positionHours = withIndex(this.positionHours, position);
     this.positionHours[position] = hour + 1;

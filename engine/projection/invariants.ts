@@ -15,7 +15,7 @@ import {
   MIN_OUTCOMES,
   MIN_PRICE_BPS,
 } from "../limits.ts";
-import { MS_PER_DAY } from "../money.ts";
+import { MS_PER_DAY, MS_PER_HOUR } from "../money.ts";
 
 export interface Invariant {
   readonly name: string;
@@ -24,8 +24,6 @@ export interface Invariant {
   /** Returns the violations. */
   readonly sql: string;
 }
-
-const MS_PER_HOUR = 3_600_000;
 
 /** Rows that only the table or only the query has. */
 function differences(table: string, columns: string, query: string): string {

@@ -32,6 +32,9 @@ export const MAX_MESSAGE_DEPTH = 32;
 
 export const MAX_PAGE_LIMIT = 200;
 export const DEFAULT_PAGE_LIMIT = 50;
+/** Intervals, such as candles, of one response, and of one whose request names no start. */
+export const MAX_INTERVALS = 1_500;
+export const DEFAULT_INTERVALS = 500;
 
 /** The Idempotency-Key header: its characters, and the keys that the exchange remembers for one user. */
 export const MAX_IDEMPOTENCY_KEY_LENGTH = 64;

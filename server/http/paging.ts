@@ -1,7 +1,7 @@
 /** Pages of lists, and opaque cursors: the position of the next page as base64url text that clients return unread. */
 import { createHash } from "node:crypto";
 import { badRequest } from "../errors.ts";
-import { DEFAULT_PAGE_LIMIT } from "./limits.ts";
+import { DEFAULT_INTERVALS, DEFAULT_PAGE_LIMIT, MAX_INTERVALS } from "./limits.ts";
 
 export interface HistoryPage<T extends object = object> {
   /** Newest first. */
@@ -107,6 +107,28 @@ function decode(cursor: string): number[] | null {
 /** @throws ApiError 40000 where `from` is later than `to` */
 export function checkSpan({ from, to }: { from?: number; to?: number }): void {
   if (from !== undefined && to !== undefined && from > to) throw badRequest("from: must not be later than to");
+}
+
+/**
+ * Where the first and the last interval begin that a request for figures by interval wants; none later than now.
+ * @param step ms @param round of `from`: whether its own interval counts
+ * @throws ApiError 40000 where `from` is later than `to`, and for too many intervals
+ */
+export function intervalsOf(
+  { from, to }: { from?: number; to?: number },
+  { name, step }: { readonly name: string; readonly step: number },
+  now: number,
+  round: (intervals: number) => number,
+): { first: number; last: number } {
+  const end = to ?? now;
+  const last = Math.floor(Math.min(end, now) / step) * step;
+  const begin = from ?? Math.max(0, last - (DEFAULT_INTERVALS - 1) * step);
+  if (begin > end) throw badRequest(`from: must not be later than "to" (${end})`);
+  const first = round(begin / step) * step;
+  if (last - first >= MAX_INTERVALS * step) {
+    throw badRequest(`from: must be at most ${MAX_INTERVALS} intervals of ${name} before "to"`);
+  }
+  return { first, last };
 }
 
 /** A list of the caller's own, without filters. */

@@ -49,9 +49,6 @@ export const MAX_BOOK_TEXT_LENGTH = 32 * 1024 * 1024;
 /** The latest trades of all markets, 38 bytes each, and how many of them one page scans. */
 export const MAX_RECENT_TRADES = 2 ** 16;
 export const MAX_TRADES_WALKED = 2_000;
-/** Candles of one response, and of one whose request names no start. */
-export const MAX_CANDLES = 1_500;
-export const DEFAULT_CANDLES = 500;
 
 /** Share of the gateway's time that followed implied books may take, and how many milliseconds of it at once. */
 export const IMPLIED_TIME_SHARE = 0.1;

@@ -5,14 +5,13 @@ import { CANDLE_MINUTES } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
 import type { Clock } from "../../engine/util/clock.ts";
 import { badRequest, notFound } from "../errors.ts";
-import { checkSpan, Listing } from "../http/paging.ts";
+import { checkSpan, intervalsOf, Listing } from "../http/paging.ts";
 import { pathId, type Route, route } from "../http/route.ts";
 import { Now, pageOf } from "../http/schemas.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { OrderedReads } from "../trading/types.ts";
 import { bookJson, marketBooksJson } from "./book-json.ts";
 import type { MarketFeed } from "./feed.ts";
-import { DEFAULT_CANDLES, MAX_CANDLES } from "./limits.ts";
 import type { MarketLists } from "./lists.ts";
 import type { MarketRegistry } from "./registry.ts";
 import * as S from "./schemas.ts";
@@ -217,18 +216,11 @@ async function candles(
   query: CandlesQuery,
   now: number,
 ): Promise<string> {
-  const { outcome_id: outcomeId = market.firstOutcomeId, interval = "1m", to = now } = query;
+  const { outcome_id: outcomeId = market.firstOutcomeId, interval = "1m" } = query;
   if (market.outcomes[outcomeId - market.firstOutcomeId] === undefined) throw notFound("outcome");
   const minutes = CANDLE_MINUTES[interval];
   const step = minutes * MINUTE_MS;
-  const openTime = (at: number): number => at - (at % step);
-  const last = openTime(Math.min(to, now));
-  const { from = Math.max(last - (DEFAULT_CANDLES - 1) * step, 0) } = query;
-  if (from > to) throw badRequest(`from: must not be later than "to" (${to})`);
-  const first = openTime(from);
-  if (last - first >= MAX_CANDLES * step) {
-    throw badRequest(`from: must be at most ${MAX_CANDLES} intervals of ${interval} before "to"`);
-  }
+  const { first, last } = intervalsOf(query, { name: interval, step }, now, Math.floor);
   const items = await history.candles(address, { outcomeId, minutes, first, last });
   return `{"market_id":${market.id},"outcome_id":${outcomeId},"interval":"${interval}","items":${items}}`;
 }

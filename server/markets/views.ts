@@ -3,7 +3,7 @@ import { MarketStatus } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
 import { isBalanced } from "../../engine/ledger.ts";
 import { FULL_PRICE_BPS, MICRO_PER_BPS } from "../../engine/limits.ts";
-import { notionalMicro } from "../../engine/money.ts";
+import { markPrice, notionalMicro } from "../../engine/money.ts";
 import type { EventRow } from "../../engine/projection/load/markets.ts";
 import type { ExchangeTotals } from "../trading/types.ts";
 import type { EventTexts, MarketTexts } from "./catalog.ts";
@@ -171,13 +171,15 @@ export function positionsOf(ledger: Ledger, userId: number): number[] {
   return found;
 }
 
+export const lastPrices = ({ outcomes }: Market): (number | null)[] => outcomes.map(({ lastPrice }) => lastPrice);
+
 /** A position with its market value, which is null while the outcome has no price. */
 export function positionView(ledger: Ledger, registry: MarketRegistry, position: number): object {
   const outcomeId = ledger.outcomeOf(position);
   const quantity = ledger.quantity(position);
   const cost = ledger.cost(position);
   const market = registry.marketOf(outcomeId);
-  const price = quantity === 0 ? 0 : lastValue(market, outcomeId);
+  const price = quantity === 0 ? 0 : markPrice(lastPrices(market), outcomeId - market.firstOutcomeId);
   const value = price === null ? null : notionalMicro(price, quantity);
   return {
     market_id: market.id,
@@ -190,19 +192,6 @@ export function positionView(ledger: Ledger, registry: MarketRegistry, position:
     market_value: value,
     unrealized_pnl: value === null ? null : value - cost,
   };
-}
-
-/** The outcome's last price, or a full set minus the last prices of all others, because a mint trades every outcome. */
-function lastValue({ outcomes, firstOutcomeId }: Market, outcomeId: number): number | null {
-  const lastPrice = outcomes[outcomeId - firstOutcomeId]?.lastPrice ?? null;
-  if (lastPrice !== null) return lastPrice;
-  let rest = FULL_PRICE_BPS;
-  for (const other of outcomes) {
-    if (other.id === outcomeId) continue;
-    if (other.lastPrice === null) return null;
-    rest -= other.lastPrice;
-  }
-  return Math.max(0, rest);
 }
 
 export function solvencyView(totals: ExchangeTotals): object {

@@ -3,11 +3,10 @@
  * rows of holdings (engine/projection/hourly-holdings.ts) and from candles. To be called in a read transaction.
  */
 import type Database from "better-sqlite3";
-import { valueMicro } from "../../engine/money.ts";
+import { MS_PER_HOUR, valueMicro } from "../../engine/money.ts";
+import { preparePrices } from "./candle-reader.ts";
 import { MAX_HOLDING_ROWS } from "./limits.ts";
 import { RARE_ENTRIES } from "./payment-reader.ts";
-
-const HOUR_MS = 3_600_000;
 
 export interface PortfolioOptions {
   readonly userId: number;
@@ -37,22 +36,22 @@ export function preparePortfolio(db: Database.Database): (options: PortfolioOpti
     )
     .pluck();
   const readHoldings = prepareHoldings(db);
-  const readPrices = preparePrices(db);
+  const worthAt = prepareWorth(db);
   return ({ userId, first, last, minutes }) => {
     const began = (firstAt.get(userId) as number | undefined) ?? null;
     if (began === null) return { items: [], firstAt: null };
     const step = minutes * 60_000;
-    const cut = tooMany.get(userId, first / HOUR_MS) as number | undefined;
-    const from = Math.max(first, ceilTo(began, step), cut === undefined ? 0 : ceilTo((cut + 1) * HOUR_MS, step));
+    const cut = tooMany.get(userId, first / MS_PER_HOUR) as number | undefined;
+    const from = Math.max(first, ceilTo(began, step), cut === undefined ? 0 : ceilTo((cut + 1) * MS_PER_HOUR, step));
     const times: number[] = [];
     for (let at = from; at <= last; at += step) times.push(at);
     if (times.length === 0) return { items: [], firstAt: began };
     const { balances, deposits, shares } = readHoldings(userId, times);
     const values = [...balances];
-    const prices = readPrices(times, minutes);
+    const worthOf = worthAt(times, minutes);
     for (const [outcomeId, quantities] of shares) {
-      quantities.forEach((quantity, i) => {
-        if (quantity > 0) values[i]! += prices.value(outcomeId, i, quantity);
+      worthOf(outcomeId, quantities).forEach((worth, i) => {
+        values[i]! += worth;
       });
     }
     return { items: times.map((at, i) => [at, values[i]!, deposits[i]!]), firstAt: began };
@@ -65,7 +64,7 @@ const ceilTo = (at: number, step: number): number => Math.ceil(at / step) * step
 function before(steps: readonly Step[], current: number, times: readonly number[]): number[] {
   let next = 0;
   return times.map((at) => {
-    while (next < steps.length && steps[next]![0] * HOUR_MS < at) next++;
+    while (next < steps.length && steps[next]![0] * MS_PER_HOUR < at) next++;
     return steps[next]?.[1] ?? current;
   });
 }
@@ -87,7 +86,7 @@ function prepareHoldings(db: Database.Database) {
     .prepare("SELECT outcome_id, hour, quantity FROM position_hours WHERE user_id = ? AND hour >= ? ORDER BY hour")
     .raw();
   return (userId: number, times: readonly number[]) => {
-    const hour = times[0]! / HOUR_MS;
+    const hour = times[0]! / MS_PER_HOUR;
     const steps = new Map<number, Step[]>();
     const held = new Map(positions.all(userId) as [number, number][]);
     for (const outcomeId of held.keys()) steps.set(outcomeId, []);
@@ -110,15 +109,9 @@ function prepareHoldings(db: Database.Database) {
   };
 }
 
-/** Returns a reader of the worth of shares at some times, by the last price of then. */
-function preparePrices(db: Database.Database) {
-  const closes = db
-    .prepare(
-      `SELECT open_time, close FROM candles WHERE outcome_id = @outcomeId AND interval = @minutes AND open_time < @last
-       AND open_time >= coalesce((SELECT max(open_time) FROM candles WHERE outcome_id = @outcomeId AND interval = @minutes
-         AND open_time < @first), @first) ORDER BY open_time`,
-    )
-    .raw();
+/** Returns a reader of what shares of an outcome were worth at some times, micro-USDC, by the last prices of then. */
+function prepareWorth(db: Database.Database) {
+  const readPrices = preparePrices(db);
   const siblings = db
     .prepare(
       "SELECT id FROM outcomes WHERE market_id = (SELECT market_id FROM outcomes WHERE id = ?) ORDER BY position",
@@ -127,30 +120,26 @@ function preparePrices(db: Database.Database) {
   return (times: readonly number[], minutes: number) => {
     const known = new Map<number, (number | null)[]>();
     const pricesOf = (outcomeId: number): (number | null)[] => {
-      const found = known.get(outcomeId);
-      if (found !== undefined) return found;
-      const rows = closes.all({ outcomeId, minutes, first: times[0]!, last: times.at(-1)! }) as [number, number][];
-      let next = 0;
-      let price: number | null = null;
-      const prices = times.map((at) => {
-        for (; next < rows.length && rows[next]![0] < at; next++) price = rows[next]![1];
-        return price;
-      });
-      known.set(outcomeId, prices);
-      return prices;
+      const found = known.get(outcomeId) ?? readPrices(outcomeId, minutes, times);
+      known.set(outcomeId, found);
+      return found;
     };
-    return {
-      /** Shares of an outcome at the i-th time, micro-USDC. */
-      value(outcomeId: number, i: number, quantity: number): number {
-        const price = pricesOf(outcomeId)[i] ?? null;
-        if (price !== null) return valueMicro([price], 0, quantity);
-        const all = siblings.all(outcomeId) as number[];
-        return valueMicro(
-          all.map((id) => pricesOf(id)[i] ?? null),
-          all.indexOf(outcomeId),
-          quantity,
-        );
-      },
+    return (outcomeId: number, shares: readonly number[]): number[] => {
+      const prices = pricesOf(outcomeId);
+      const isPriced = shares.every((quantity, i) => quantity === 0 || prices[i] !== null);
+      // The prices of the market's others matter only where this one has none.
+      const ids = isPriced ? [outcomeId] : (siblings.all(outcomeId) as number[]);
+      const all = ids.map(pricesOf);
+      const index = ids.indexOf(outcomeId);
+      return shares.map((quantity, i) =>
+        quantity === 0
+          ? 0
+          : valueMicro(
+              all.map((each) => each[i] ?? null),
+              index,
+              quantity,
+            ),
+      );
     };
   };
 }

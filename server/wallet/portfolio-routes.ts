@@ -2,16 +2,16 @@
 
 import type { Static } from "typebox";
 import type { Ledger } from "../../engine/ledger.ts";
-import { valueMicro } from "../../engine/money.ts";
-import { badRequest } from "../errors.ts";
+import { MS_PER_DAY, MS_PER_HOUR, valueMicro } from "../../engine/money.ts";
+import { intervalsOf } from "../http/paging.ts";
 import { type Route, route } from "../http/route.ts";
-import { DEFAULT_CANDLES, MAX_CANDLES } from "../markets/limits.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
+import { lastPrices } from "../markets/views.ts";
 import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import * as S from "./schemas.ts";
 
-const STEP_MS = { "1h": 3_600_000, "1d": 86_400_000 };
+const STEP_MS = { "1h": MS_PER_HOUR, "1d": MS_PER_DAY };
 
 export function createPortfolioRoutes({ exchange, history }: { exchange: Exchange; history: History }): Route[] {
   return [
@@ -44,9 +44,8 @@ function portfolioView(ledger: Ledger, registry: MarketRegistry, userId: number)
     const quantity = ledger.quantity(at);
     if (quantity === 0) continue;
     const outcomeId = ledger.outcomeOf(at);
-    const { firstOutcomeId, outcomes } = registry.marketOf(outcomeId);
-    const prices = outcomes.map(({ lastPrice }) => lastPrice);
-    inPositions += valueMicro(prices, outcomeId - firstOutcomeId, quantity);
+    const market = registry.marketOf(outcomeId);
+    inPositions += valueMicro(lastPrices(market), outcomeId - market.firstOutcomeId, quantity);
     cost += ledger.cost(at);
   }
   const balance = ledger.balance(userId);
@@ -74,15 +73,9 @@ async function portfolioHistory(
   query: Static<typeof S.PortfolioHistoryQuery>,
   now: number,
 ): Promise<string> {
-  const { interval = "1h", to = now } = query;
+  const { interval = "1h" } = query;
   const step = STEP_MS[interval];
-  const last = Math.floor(Math.min(to, now) / step) * step;
-  const { from = Math.max(0, last - (DEFAULT_CANDLES - 1) * step) } = query;
-  if (from > to) throw badRequest(`from: must not be later than "to" (${to})`);
-  const first = Math.ceil(from / step) * step;
-  if (last - first >= MAX_CANDLES * step) {
-    throw badRequest(`from: must be at most ${MAX_CANDLES} intervals of ${interval} before "to"`);
-  }
+  const { first, last } = intervalsOf(query, { name: interval, step }, now, Math.ceil);
   const { items, firstAt } = await history.portfolio({ userId, first, last, minutes: step / 60_000 });
   return JSON.stringify({
     interval,

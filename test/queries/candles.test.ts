@@ -3,7 +3,7 @@
  * of the market, and a request for a bad range is rejected. The last test kills and restarts the server.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_CANDLES } from "../../server/markets/limits.ts";
+import { MAX_INTERVALS } from "../../server/http/limits.ts";
 import {
   type CandleJson,
   INTERVALS,
@@ -48,7 +48,7 @@ async function expectCandlesOfTrades(client: Client, market: TestMarket): Promis
   for (const [outcome, own] of trades) {
     for (const interval of INTERVALS) {
       const to = Date.now();
-      const from = to - (interval === "1m" ? MAX_CANDLES - 1 : 30) * STEPS_MS[interval];
+      const from = to - (interval === "1m" ? MAX_INTERVALS - 1 : 30) * STEPS_MS[interval];
       const found = await candles(
         client,
         market.id,
@@ -132,7 +132,7 @@ describe("candles of one market", () => {
 
   test("are refused for a bad query, with the field's name", async () => {
     const now = Date.now();
-    const first = Math.floor(now / MINUTE_MS) * MINUTE_MS - (MAX_CANDLES - 1) * MINUTE_MS;
+    const first = Math.floor(now / MINUTE_MS) * MINUTE_MS - (MAX_INTERVALS - 1) * MINUTE_MS;
     await candles(client, market.id, `?from=${first}&to=${now}`);
     const refused = async (query: string, message: RegExp): Promise<unknown> =>
       expectRefused(client.request("GET", `/markets/${market.id}/candles?${query}`), 400, 40000, message);

@@ -34,11 +34,11 @@ async function changesOf(client: Client, transactions: readonly TransactionJson[
     const shares = fill.side === 1 ? fill.quantity : -fill.quantity;
     changes.push({ id: fill.id * 4, at: fill.created_at, outcome: fill.outcome_id, shares });
   }
-  const paid = new Map<string, number>();
+  const paid = new Map<number, number>();
   for (const each of await client.all<{ outcome_id: number; quantity: number }>("/wallet/settlements"))
-    paid.set(String(each.outcome_id), each.quantity);
+    paid.set(each.outcome_id, each.quantity);
   for (const { id, type, market_id, outcome_id, amount, created_at: at } of transactions) {
-    if (type === "settlement") changes.push({ id, at, outcome: outcome_id!, shares: -paid.get(String(outcome_id))! });
+    if (type === "settlement") changes.push({ id, at, outcome: outcome_id!, shares: -paid.get(outcome_id!)! });
     if (type !== "split" && type !== "merge") continue;
     if (!markets.has(market_id!)) markets.set(market_id!, await client.get<MarketJson>(`/markets/${market_id}`));
     for (const outcome of markets.get(market_id!)!.outcomes)

@@ -4,10 +4,8 @@
  */
 import { createHash } from "node:crypto";
 import { MICRO_PER_SHARE } from "../../../engine/limits.ts";
-import { MS_PER_DAY } from "../../../engine/money.ts";
+import { MS_PER_DAY, MS_PER_HOUR } from "../../../engine/money.ts";
 import { openDatabase } from "../../../engine/util/wal-database.ts";
-
-const MS_PER_HOUR = 3_600_000;
 
 export interface HoldersOptions {
   readonly marketId: number;

@@ -51,5 +51,5 @@ function Orders() {
   const orders = openOrders.value;
   const markets = useMarkets((orders ?? []).map(({ market_id }) => market_id));
   if (orders === null) return <Loading />;
-  return <OpenOrders title={null} orders={orders} markets={markets} />;
+  return <OpenOrders orders={orders} markets={markets} />;
 }

@@ -1,4 +1,4 @@
-/** The user's open orders, with actions to amend and cancel them. */
+/** The user's open orders, with actions to amend and cancel them, in a panel that names them. */
 import { useRef, useState } from "preact/hooks";
 import { humanize, priceNumber, shares } from "../format.ts";
 import type { Market, Order } from "../types.ts";
@@ -22,15 +22,13 @@ const termColumns: readonly Column<Order>[] = [
 ];
 
 interface OpenOrdersProps {
-  /** Null: the list stands in a panel that names it. */
-  title: string | null;
   orders: readonly Order[];
   markets: ReadonlyMap<number, Market>;
   /** Set if all orders are in this market. */
   marketId?: number | null;
 }
 
-export function OpenOrders({ title, orders, markets, marketId = null }: OpenOrdersProps) {
+export function OpenOrders({ orders, markets, marketId = null }: OpenOrdersProps) {
   const [amended, setAmended] = useState<number | null>(null);
   const [isConfirming, setConfirming] = useState(false);
   const list = useRef<HTMLElement>(null);
@@ -65,18 +63,10 @@ export function OpenOrders({ title, orders, markets, marketId = null }: OpenOrde
       Cancel all
     </button>
   );
-  const name = title ?? "Open orders";
   return (
-    <section class={title === null ? "bare" : "panel"} aria-label={name} tabIndex={-1} ref={list}>
-      {title === null ? (
-        cancelAll && <p class="row ends">{cancelAll}</p>
-      ) : (
-        <div class="panel-head">
-          <h2>{title}</h2>
-          {cancelAll}
-        </div>
-      )}
-      <Table caption={name} columns={columns} rows={orders} keyOf={({ id }) => id} empty="No open orders." />
+    <section class="bare" aria-label="Open orders" tabIndex={-1} ref={list}>
+      {cancelAll && <p class="row ends">{cancelAll}</p>}
+      <Table caption="Open orders" columns={columns} rows={orders} keyOf={({ id }) => id} empty="No open orders." />
       {order !== undefined && (
         <AmendDialog order={order} market={markets.get(order.market_id)} onClose={() => setAmended(null)} />
       )}

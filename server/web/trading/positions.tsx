@@ -191,7 +191,7 @@ export function PositionsTable({
       rows={positions}
       keyOf={({ outcome_id }) => outcome_id}
       empty={empty}
-      name={isSingleMarket ? "" : "positions"}
+      className={isSingleMarket ? "" : "positions"}
     />
   );
 }

@@ -1,7 +1,6 @@
 /** Positions valued at last prices, live. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { FULL_PRICE_BPS } from "../../../engine/limits.ts";
-import { notionalMicro } from "../../../engine/money.ts";
+import { markPrice, notionalMicro } from "../../../engine/money.ts";
 import { positions } from "../account-state.ts";
 import { useMarkets } from "../market-cache.ts";
 import { subscribeTickers, withTickers } from "../market-tickers.ts";
@@ -13,23 +12,15 @@ export interface ValuedPosition extends Position {
   readonly price: number | null;
 }
 
-/** The mark price of a share, BPS: its last price, or what the last prices of all other outcomes leave. Null if unknown. */
-function markPrice({ outcomes }: Market, outcomeId: number): number | null {
-  const own = outcomes.find(({ id }) => id === outcomeId)?.last_price ?? null;
-  if (own !== null) return own;
-  let rest = FULL_PRICE_BPS;
-  for (const { id, last_price } of outcomes) {
-    if (id === outcomeId) continue;
-    if (last_price === null) return null;
-    rest -= last_price;
-  }
-  return Math.max(0, rest);
-}
-
 /** Values a position at its mark price. @param market undefined: not loaded yet, keep the server's valuation */
 export function valuePosition(position: Position, market: Market | undefined): ValuedPosition {
   if (market === undefined) return { ...position, price: null };
-  const price = markPrice(market, position.outcome_id);
+  const { outcomes } = market;
+  const index = outcomes.findIndex(({ id }) => id === position.outcome_id);
+  const price = markPrice(
+    outcomes.map(({ last_price }) => last_price),
+    index,
+  );
   const value = position.quantity === 0 ? 0 : price === null ? null : notionalMicro(price, position.quantity);
   return { ...position, price, market_value: value, unrealized_pnl: value === null ? null : value - position.cost };
 }

@@ -17,7 +17,7 @@ export function Table<T>({
   rows,
   keyOf,
   empty,
-  name = "",
+  className = "",
 }: {
   /** For screen readers. */
   caption: string;
@@ -25,12 +25,12 @@ export function Table<T>({
   rows: readonly T[];
   keyOf: (row: T) => string | number;
   empty: Children;
-  /** A class, for rows of their own on a phone. */
-  name?: string;
+  /** For rows of their own on a phone. */
+  className?: string;
 }) {
   if (rows.length === 0) return <Empty>{empty}</Empty>;
   return (
-    <table class={`cards ${name}`}>
+    <table class={`cards ${className}`}>
       <caption class="hidden">{caption}</caption>
       <thead>
         <tr>

@@ -27,7 +27,7 @@ export function OwnTrading({ market, orders, onSell }: OwnTradingProps) {
   const view = chosen ?? (count === 0 && orders.length > 0 ? "orders" : "position");
   const markets = new Map([[market.id, market]]);
   const list = useMemo(
-    () => <OpenOrders title={null} orders={orders} markets={markets} marketId={market.id} />,
+    () => <OpenOrders orders={orders} markets={markets} marketId={market.id} />,
     [orders, market.id],
   );
   const tabs: readonly Tab<View>[] = [

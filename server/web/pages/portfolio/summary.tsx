@@ -1,29 +1,29 @@
 /** What the portfolio is worth, over time and now, with the wallet beside it. */
 import { balance, positions } from "../../account-state.ts";
-import { date, dateTime, money, spendable } from "../../format.ts";
+import { capitalized, date, dateTime, money, spendable, statusText } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request } from "../../session.ts";
 import { sumOf, useValuedPositions, worthOf } from "../../trading/valuation.ts";
-import type { Page, Portfolio, PortfolioHistory, Withdrawal } from "../../types.ts";
+import type { Page, Portfolio, Withdrawal } from "../../types.ts";
 import { Profit } from "../../ui/amounts.tsx";
 import { Loading } from "../../ui/notices.tsx";
 import { useFetch } from "../../ui/use-data.ts";
 import { useFresh } from "../../ui/use-fresh.ts";
-import { ValueChart } from "./value-chart.tsx";
+import { useValueHistory, ValueChart } from "./value-chart.tsx";
 
 export function Summary() {
   const { valued } = useValuedPositions();
   const { data, reload } = useFetch<Portfolio>((signal) => request("GET", "/me/portfolio", { signal }), "portfolio");
   useFresh(reload);
-  const first = useFetch<PortfolioHistory>(
-    (signal) => request("GET", "/me/portfolio/history", { query: { interval: "1d", from: 0, to: 0 }, signal }),
-    "first",
-  );
-  const isRead = data !== null && (first.data !== null || first.error !== null);
-  if (balance.value === null || positions.value === null || !isRead) return <Loading what="Loading your portfolio" />;
+  const history = useValueHistory();
+  // Everything appears at once, so that nothing moves.
+  if (balance.value === null || positions.value === null || data === null || !history.isRead)
+    return <Loading what="Loading your portfolio" />;
   const inPositions = worthOf(valued);
   const value = balance.value.total + inPositions;
-  const profit = value - data.net_deposits;
+  const unrealized = inPositions - sumOf(valued.map(({ cost }) => cost));
+  const realized = sumOf(valued.map(({ realized_pnl }) => realized_pnl));
+  const profit = unrealized + realized;
   return (
     <div class="portfolio-head">
       <section class="panel value" aria-labelledby="value-title">
@@ -33,19 +33,19 @@ export function Summary() {
             <p class="worth" translate={false}>
               {money(value)} <small>USDC</small>
             </p>
-            <Since profit={profit} netDeposits={data.net_deposits} since={first.data?.first_at ?? null} />
+            <Since profit={profit} netDeposits={value - profit} since={history.firstAt} />
           </div>
           <dl>
             <div>
               <dt>Unrealized</dt>
               <dd>
-                <Profit micro={inPositions - sumOf(valued.map(({ cost }) => cost))} />
+                <Profit micro={unrealized} />
               </dd>
             </div>
             <div>
               <dt>Realized</dt>
               <dd>
-                <Profit micro={sumOf(valued.map(({ realized_pnl }) => realized_pnl))} />
+                <Profit micro={realized} />
               </dd>
             </div>
             <div>
@@ -58,7 +58,7 @@ export function Summary() {
             </div>
           </dl>
         </header>
-        <ValueChart value={value} profit={profit} />
+        <ValueChart value={value} profit={profit} {...history} />
       </section>
       <WalletPanel inPositions={inPositions} />
     </div>
@@ -86,10 +86,10 @@ function WalletPanel({ inPositions }: { inPositions: number }) {
   const { available, held } = balance.value ?? { available: 0, held: 0 };
   return (
     <section class="panel wallet" aria-labelledby="wallet-title">
-      <header>
+      <div class="panel-head">
         <h2 id="wallet-title">Wallet</h2>
         <a href={href("/wallet")}>Transactions</a>
-      </header>
+      </div>
       <div>
         <p>Available</p>
         <p class="available" translate={false}>
@@ -129,14 +129,17 @@ function LastWithdrawal() {
   const last = data?.items[0];
   if (last === undefined) return null;
   const { amount, address, status, created_at, decided_at } = last;
-  const steps = [
-    ["Requested", created_at],
-    status === "pending" ? (["In review", null] as const) : null,
-    [
-      status === "paid" ? "Paid" : status === "canceled" ? "Canceled" : status === "refused" ? "Rejected" : "Paid",
-      decided_at,
-    ],
-  ].filter((step) => step !== null) as (readonly [string, number | null])[];
+  const steps: (readonly [string, number | null])[] =
+    status === "pending"
+      ? [
+          ["Requested", created_at],
+          ["In review", null],
+          ["Paid", null],
+        ]
+      : [
+          ["Requested", created_at],
+          [capitalized(statusText(status as string)), decided_at],
+        ];
   return (
     <div class="withdrawal">
       <p>
@@ -146,8 +149,8 @@ function LastWithdrawal() {
         </span>
       </p>
       <ol>
-        {steps.map(([name, at], i) => (
-          <li key={name} class={at !== null ? "done" : steps[i - 1]?.[1] == null ? "" : "current"}>
+        {steps.map(([name, at]) => (
+          <li key={name} class={at === null ? "" : "done"}>
             <b>{name}</b>
             <span>{at === null ? "" : dateTime(at)}</span>
           </li>

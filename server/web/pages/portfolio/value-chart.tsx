@@ -1,12 +1,12 @@
 /** The portfolio's value or profit over time. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { exchangeTime } from "../../clock.ts";
 import { dateTime, money, shortDate, signedMoney } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { PortfolioHistory } from "../../types.ts";
 import { ErrorNotice } from "../../ui/notices.tsx";
 import { SegmentedControl } from "../../ui/segmented-control.tsx";
-import { useFetch, useOnLive } from "../../ui/use-data.ts";
+import { type Fetched, useFetch, useOnLive } from "../../ui/use-data.ts";
 import { heightOf, nearest, type Point, pathOf, scaleOf, tickText } from "./value-scale.ts";
 
 const HOUR_MS = 3_600_000;
@@ -24,22 +24,48 @@ type Kind = "value" | "profit";
 /** Rows of the table that screen readers read. */
 const MAX_TOLD = 30;
 
-/** @param value @param profit now, micro-USDC */
-export function ValueChart({ value, profit }: { value: number; profit: number }) {
+interface ValueHistory {
+  readonly range: Range;
+  readonly setRange: (range: Range) => void;
+  readonly history: Fetched<PortfolioHistory>;
+  /** When the user first had money, ms; null: never, or unknown. */
+  readonly firstAt: number | null;
+  /** A range has been read, or can't be. */
+  readonly isRead: boolean;
+}
+
+/** The portfolio's history over a range that the user chooses. */
+export function useValueHistory(): ValueHistory {
   const [range, setRange] = useState<Range>("1M");
-  const [kind, setKind] = useState<Kind>("value");
   const [interval, span] = RANGES[range];
-  const { data, error, reload } = useFetch<PortfolioHistory>(
+  const history = useFetch<PortfolioHistory>(
     (signal) =>
       request("GET", "/me/portfolio/history", { query: { interval, from: Math.floor(exchangeTime() - span) }, signal }),
     range,
   );
+  const { data, error, reload } = history;
   useOnLive(reload);
   // Another point comes with each hour.
   useEffect(() => {
     const timer = setTimeout(reload, HOUR_MS - (exchangeTime() % HOUR_MS) + AFTER_HOUR_MS);
     return () => clearTimeout(timer);
   }, [data]);
+  const firstAt = useRef<number | null>(null);
+  firstAt.current = data?.first_at ?? firstAt.current;
+  const isRead = useRef(false);
+  isRead.current ||= data !== null || error !== null;
+  return { range, setRange, history, firstAt: firstAt.current, isRead: isRead.current };
+}
+
+/** @param value @param profit now, micro-USDC */
+export function ValueChart({
+  value,
+  profit,
+  range,
+  setRange,
+  history: { data, error, reload },
+}: ValueHistory & { value: number; profit: number }) {
+  const [kind, setKind] = useState<Kind>("value");
   const past = (data?.items ?? []).map((item): Point => [item[0] ?? 0, item[kind === "value" ? 1 : 2] ?? 0]);
   const line: Point[] = [...past, [exchangeTime(), kind === "value" ? value : profit]];
   return (
