@@ -150,6 +150,8 @@ describe.skipIf(NO_BROWSER)("a trader's page", () => {
     const page = await openPage({ baseURL: world.server.root, possible });
     await page.goto("/");
     await expectLoaded(page);
+    // Its parts beside the list come last.
+    await page.waitForLoadState("networkidle");
     await world.server.kill();
     await page.getByRole("alert").filter({ hasText: "No connection to the exchange." }).waitFor();
     // The page's code isn't there yet, nor are the market's data.

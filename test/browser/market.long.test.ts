@@ -19,7 +19,7 @@ describe.skipIf(NO_BROWSER)("a market's page", () => {
   let world: World;
   let maker: Client;
   beforeAll(async () => {
-    world = await World.start({ users: 2, named: { trader: { password: PASSWORD } }, markets: [2, 2, 3] });
+    world = await World.start({ users: 2, named: { trader: { password: PASSWORD } }, markets: [2, 2, 3, 2, 3] });
     maker = world.user();
   });
   afterAll(() => expectEndsWell(world));
