@@ -5,7 +5,7 @@ import { LIVE_ORDERS_OF_TIER, MAX_OWN_LIVE_ORDERS, MAX_OWN_REBATE_BPS } from "./
 import { MAX_IDENTIFIER_RATE_BUCKETS, MAX_PAGE_LIMIT, SIGN_IN_REFUSALS_PER_SECOND } from "./http/limits.ts";
 import { MAX_RECENT_TRADES, MAX_TRADES_WALKED } from "./markets/limits.ts";
 import { MAX_USERS_WALKED } from "./operators/limits.ts";
-import { MAX_AUDIT_WALKED, MAX_ROWS_WALKED } from "./queries/limits.ts";
+import { EXPORT_SLICE_ROWS, MAX_AUDIT_WALKED, MAX_ROWS_WALKED } from "./queries/limits.ts";
 import {
   MAX_CLIENT_ORDER_IDS,
   MAX_CLIENT_ORDER_IDS_PER_USER,
@@ -14,7 +14,6 @@ import {
   RESERVED_PART,
   SMALL_LIVE_ORDERS,
 } from "./trading/limits.ts";
-import { EXPORT_SLICE_ROWS } from "./wallet/limits.ts";
 import {
   HEARTBEAT_MS,
   MAX_HELD_UPDATE_BYTES,

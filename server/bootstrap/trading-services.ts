@@ -17,6 +17,7 @@ import { MarketCatalog } from "../markets/catalog.ts";
 import { MarketFeed } from "../markets/feed.ts";
 import { MarketLists } from "../markets/lists.ts";
 import { MarketSearch } from "../markets/search.ts";
+import { Exports } from "../queries/exports.ts";
 import { History } from "../queries/history.ts";
 import { LogFaults } from "../queries/log-faults.ts";
 import { ProjectedReads } from "../queries/projected-reads.ts";
@@ -66,6 +67,7 @@ export function createTradingServices(options: TradingOptions) {
   const faults = new LogFaults(options.logger);
   for (const fault of database.logFaults) faults.report(fault);
   const history = new History(files, projected, faults, options.onThreadLost("history"));
+  const exports = new Exports(history, exchange.reads);
   const search = new MarketSearch(history, registry);
   const timeSlicer = new TimeSlicer();
   const lists = new MarketLists(registry, ledger, search, timeSlicer);
@@ -95,7 +97,7 @@ export function createTradingServices(options: TradingOptions) {
   for (const [userId, firesAt] of loadCancelTimers(db)) cancelTimers.restore(userId, firesAt);
   const idempotency = new Idempotency(history, checkLive, clock);
   const catalog = new MarketCatalog(registry, writer);
-  const services = { exchange, entry, cancelTimers, history, lists, feed, catalog, idempotency, writer };
+  const services = { exchange, entry, cancelTimers, history, exports, lists, feed, catalog, idempotency, writer };
   const { progress } = threads;
   const lag = new ProjectionLag({ progress, exchange, logger: options.logger });
   const totals = readTotals(ledger, progress);

@@ -56,6 +56,11 @@ export class MarketRegistry {
   readonly implied = new ImpliedBooks(() => this.firstBookSequence);
   readonly bookTexts = new TextCache(MAX_BOOK_TEXT_LENGTH);
   readonly recentTrades = new RecentTrades(MAX_RECENT_TRADES);
+  /** As exports write them. */
+  readonly names = {
+    market: (id: number | null): string => (id === null ? "" : (this.byId[id]?.question ?? "")),
+    outcome: (id: number | null): string => (id === null ? "" : (this.outcome(id)?.name ?? "")),
+  };
 
   /**
    * @param firstBookSequence the database's commit counter at start: a book moves at most once per commit, so its sequence

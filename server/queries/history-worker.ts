@@ -7,6 +7,7 @@ import { archivesBeside, LogFiles } from "../../engine/log/log-files.ts";
 import { prepareObsoleteRows } from "../../engine/projection/writes/sweep.ts";
 import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { prepareCandles, prepareHourlyPrices } from "./candle-reader.ts";
+import { prepareExports } from "./export-reader.ts";
 import { prepareFills } from "./fill-reader.ts";
 import type { HistoryFiles } from "./history.ts";
 import { prepareHolders } from "./holder-reader.ts";
@@ -43,7 +44,6 @@ export const updates = snapshot(prepareUpdates(db, log, fillReader));
 
 const transactionReader = prepareTransactions(db, fillReader);
 export const transactions = snapshot(transactionReader.transactions);
-export const transactionLines = snapshot(transactionReader.transactionLines);
 
 const paymentReader = preparePayments(db);
 export const deposits = snapshot(paymentReader.deposits);
@@ -53,6 +53,14 @@ export const withdrawal = snapshot(paymentReader.withdrawal);
 export const settlements = snapshot(paymentReader.settlements);
 export const withdrawalPaidWith = snapshot(paymentReader.withdrawalPaidWith);
 export const reversibleDeposit = snapshot(paymentReader.reversibleDeposit);
+export const lines = snapshot(
+  prepareExports(db, {
+    orders: orderReader,
+    fills: fillReader,
+    payments: paymentReader,
+    transactions: transactionReader,
+  }),
+);
 export const portfolio = snapshot(preparePortfolio(db));
 export const holders = snapshot(prepareHolders(db));
 export const hasObsoleteRows = snapshot(prepareObsoleteRows(db));

@@ -10,6 +10,7 @@ import type { EndedOrder } from "../trading/types.ts";
 import { ThreadPool } from "../util/thread-pool.ts";
 import { BatchedLookups } from "./batched-lookups.ts";
 import type { CandlesOptions } from "./candle-reader.ts";
+import type { LinesOptions, TextSlice } from "./export-reader.ts";
 import { FairReads } from "./fair-reads.ts";
 import type { LogFaults } from "./log-faults.ts";
 import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
@@ -17,7 +18,7 @@ import type { DepositsOptions, Payment, SettlementsOptions, Withdrawal, Withdraw
 import type { PortfolioHistory, PortfolioOptions } from "./portfolio-reader.ts";
 import type { ProjectedReads } from "./projected-reads.ts";
 import type { Trail } from "./trail-reader.ts";
-import type { TextSlice, TransactionsOptions } from "./transaction-reader.ts";
+import type { TransactionsOptions } from "./transaction-reader.ts";
 import type {
   FillsOptions,
   KeyLookup,
@@ -129,9 +130,9 @@ export class History {
     return this.run(userReader(options.userId), "transactions", options);
   }
 
-  /** Lines of an export of transactions, without its header. */
-  transactionLines(options: TransactionsOptions): Promise<TextSlice> {
-    return this.run(userReader(options.userId), "transactionLines", options);
+  /** Lines of an export, without its header. */
+  lines(options: LinesOptions): Promise<TextSlice> {
+    return this.run(userReader(options.list.userId), "lines", options);
   }
 
   deposits(options: DepositsOptions): Promise<HistoryPage<Payment>> {

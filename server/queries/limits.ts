@@ -27,5 +27,12 @@ export const MAX_SCANNED_BYTES = 64 * 1024 * 1024;
 /** Entries of each kind (deposits, terms, identity decisions) that an account's trail shows beside a withdrawal. */
 export const MAX_TRAIL = 50;
 
+/** Concurrent exports, of all users and of one; each holds one slice of its rows in memory. */
+export const MAX_EXPORTS = 32;
+export const MAX_EXPORTS_PER_USER = 2;
+export const EXPORT_SLICE_ROWS = 2_000;
+/** The server cuts an export short after this time, so that a slow reader doesn't keep others waiting. */
+export const MAX_EXPORT_MS = 600_000;
+
 /** Faults of the log that the server remembers, so that each is logged once. */
 export const MAX_LOG_FAULTS = 100;

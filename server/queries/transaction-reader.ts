@@ -6,7 +6,6 @@ import type Database from "better-sqlite3";
 import { Side } from "../../engine/constants.ts";
 import { notionalMicro } from "../../engine/money.ts";
 import { buildPage, type HistoryPage, type OwnPageOptions } from "../http/paging.ts";
-import { csvLine } from "../util/csv.ts";
 import type { FillReader } from "./fill-reader.ts";
 import { MAX_ROWS_WALKED } from "./limits.ts";
 import { idsInSpan } from "./linked-rows.ts";
@@ -17,13 +16,6 @@ export interface TransactionsOptions extends OwnPageOptions {
   type?: string | undefined;
   from?: number | undefined;
   to?: number | undefined;
-}
-
-/** A part of a long list as lines of text. */
-export interface TextSlice {
-  text: string;
-  /** The id to continue below, or null at the end. */
-  next: number | null;
 }
 
 interface TransactionRow {
@@ -77,26 +69,8 @@ function fillTransactions(row: FillRow): TransactionRow[] {
   return found;
 }
 
-/** The fields of a transaction in the order of an export's columns. RFC 4180. */
-const COLUMNS: readonly (keyof TransactionRow)[] = [
-  "id",
-  "type",
-  "amount",
-  "balance_after",
-  "market_id",
-  "outcome_id",
-  "order_id",
-  "trade_id",
-  "match_id",
-  "created_at",
-  "deposit_id",
-];
-export const CSV_HEADER = csvLine(COLUMNS);
-
 export interface TransactionReader {
   transactions(options: TransactionsOptions): HistoryPage;
-  /** Lines of an export, without its header. */
-  transactionLines(options: TransactionsOptions): TextSlice;
 }
 
 export function prepareTransactions(db: Database.Database, fillReader: FillReader): TransactionReader {
@@ -118,10 +92,6 @@ export function prepareTransactions(db: Database.Database, fillReader: FillReade
   };
   return {
     transactions,
-    transactionLines(options) {
-      const { items, next } = transactions(options);
-      return { text: items.map((row) => csvLine(COLUMNS.map((name) => row[name]))).join(""), next };
-    },
   };
 }
 

@@ -406,13 +406,14 @@ export const WALLET_TEXTS: OperationTexts = {
     tag: "Wallet",
     query: { market_id: 1, limit: 10 } satisfies Static<typeof PositionsQuery>,
     response: example.pageOf(example.position),
+    csv: "positions",
   },
   "GET /wallet/transactions": {
     id: "listTransactions",
     tag: "Wallet",
     query: { type: "trade", from: 1_700_000_000_000 } satisfies Static<typeof TransactionsQuery>,
     response: example.pageOf(example.transaction),
-    csv: "id,type,amount,balance_after,market_id,outcome_id,order_id,trade_id,match_id,created_at,deposit_id\n12001,trade,-16800000,9983200000,1,1,7001,9001,501,1763769660000,\n",
+    csv: "transactions",
   },
   "GET /me/portfolio": { id: "getPortfolio", tag: "Wallet", response: example.portfolio },
   "GET /me/portfolio/history": {
@@ -432,6 +433,7 @@ export const WALLET_TEXTS: OperationTexts = {
     tag: "Wallet",
     query: { market_id: 1 } satisfies Static<typeof SettlementsQuery>,
     response: example.pageOf(example.settlement),
+    csv: "settlements",
   },
   "POST /wallet/withdrawals": {
     id: "requestWithdrawal",

@@ -63,6 +63,7 @@ export const ORDER_TEXTS: OperationTexts = {
     tag: "Orders",
     query: { market_id: 1, side: 1, status: "active", limit: 10 } satisfies Static<typeof OrdersQuery>,
     response: example.pageOf(example.restingOrder),
+    csv: "orders",
   },
   "DELETE /orders": {
     id: "cancelOrders",
@@ -167,6 +168,7 @@ export const ORDER_TEXTS: OperationTexts = {
     tag: "Orders",
     query: { market_id: 1, limit: 10 } satisfies Static<typeof FillsQuery>,
     response: example.pageOf(example.ownFill),
+    csv: "fills",
   },
   "GET /me/events": {
     id: "listOrderEvents",

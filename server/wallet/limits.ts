@@ -1,4 +1,4 @@
-/** Bounds of deposits, withdrawals and exports. Imports nothing but other limits: the web page reads them too. */
+/** Bounds of deposits and withdrawals. Imports nothing but other limits: the web page reads them too. */
 
 /** One deposit or withdrawal: 100 million USDC. It keeps a typing error from using up MAX_MONEY_MICRO. */
 export const MAX_PAYMENT_MICRO = 100_000_000_000_000;
@@ -9,10 +9,3 @@ export const MAX_ADDRESS_LENGTH = 128;
 /** Withdrawals of one user that wait for an operator. */
 export const MAX_PENDING_WITHDRAWALS = 20;
 export const MAX_WITHDRAWAL_MAILS_PER_HOUR = 20;
-
-/** Concurrent exports, of all users and of one; each holds one slice of transactions in memory. */
-export const MAX_EXPORTS = 32;
-export const MAX_EXPORTS_PER_USER = 2;
-export const EXPORT_SLICE_ROWS = 2_000;
-/** The server cuts an export short after this time, so that a slow reader doesn't keep others waiting. */
-export const MAX_EXPORT_MS = 600_000;

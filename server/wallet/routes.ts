@@ -4,13 +4,14 @@ import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import { actorOf, audit, contextOf } from "../accounts/audit.ts";
 import { checkLive } from "../accounts/authenticator.ts";
-import { badRequest, notFound } from "../errors.ts";
-import { prefers } from "../http/content-negotiation.ts";
+import { notFound } from "../errors.ts";
 import type { Idempotency } from "../http/idempotency.ts";
 import { checkSpan, Listing, ownList } from "../http/paging.ts";
 import { OWN_SESSION, pathId, type Route, route } from "../http/route.ts";
 import { PageQuery, pageOf } from "../http/schemas.ts";
 import { balanceView, positionsOf, positionView, solvencyView } from "../markets/views.ts";
+import type { ExportedRow } from "../queries/export-columns.ts";
+import { type Exports, requestedLayout } from "../queries/exports.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Payment, Withdrawal } from "../queries/payment-reader.ts";
 import { setsJson } from "../trading/event-projection.ts";
@@ -19,8 +20,6 @@ import type { OrderEntry } from "../trading/order-entry.ts";
 import type { Answer, ExchangeTotals } from "../trading/types.ts";
 import { createPortfolioRoutes } from "./portfolio-routes.ts";
 import * as S from "./schemas.ts";
-
-import { CSV, CSV_TYPE, TransactionExports } from "./transaction-exports.ts";
 import type { AddressRule } from "./withdrawal-address.ts";
 import { pendingWithdrawal, type Withdrawals } from "./withdrawals.ts";
 
@@ -28,6 +27,7 @@ export interface WalletRouteContext {
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
   readonly history: History;
+  readonly exports: Exports;
   readonly writer: AccountWriter;
   readonly withdrawals: Withdrawals;
   readonly idempotency: Idempotency;
@@ -106,24 +106,40 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
   ];
 }
 
-function positionsRoute({ exchange }: WalletRouteContext): Route {
+/** Positions that one turn of the loop turns into lines of an export. */
+const POSITIONS_PER_SLICE = 200;
+
+function positionsRoute({ exchange, exports }: WalletRouteContext): Route {
   const { ledger, registry } = exchange;
   return route({
     method: "GET",
     path: "/me/positions",
-    summary: "The caller's positions, largest outcome id first",
+    summary: "The caller's positions, largest outcome id first; with Accept: text/csv, all matching rows in one file",
     scope: "portfolio:read",
+    headers: ["accept"],
     query: S.PositionsQuery,
     response: pageOf(S.Position),
-    handler({ principal, query }) {
+    handler({ principal, query, headers, reply }) {
       const { market_id, ...rest } = query;
-      const listing = new Listing("/me/positions", { userId: principal.userId, market_id });
+      const { userId } = principal;
+      const layout = requestedLayout({ headers, query });
+      const listing = new Listing("/me/positions", { userId, market_id });
       const { before, limit } = listing.page(rest);
-      const found = positionsOf(ledger, principal.userId).filter((position) => {
+      const found = positionsOf(ledger, userId).filter((position) => {
         const outcomeId = ledger.outcomeOf(position);
         return outcomeId < before && (market_id === undefined || registry.marketOf(outcomeId).id === market_id);
       });
       found.sort((a, b) => ledger.outcomeOf(b) - ledger.outcomeOf(a));
+      if (layout !== null) {
+        const rows = (function* () {
+          for (let i = 0; i < found.length; i += POSITIONS_PER_SLICE) {
+            const slice = found.slice(i, i + POSITIONS_PER_SLICE);
+            yield slice.map((position) => positionView(ledger, registry, position) as ExportedRow);
+          }
+        })();
+        exports.inMemory(reply, { userId, kind: "positions", layout }, rows, registry.names);
+        return undefined;
+      }
       const shown = found.slice(0, limit);
       const last = shown.at(-1);
       const items = shown.map((position) => JSON.stringify(positionView(ledger, registry, position)));
@@ -134,8 +150,7 @@ function positionsRoute({ exchange }: WalletRouteContext): Route {
 
 // ---------------------------------------------------------------- transactions, deposits, settlements
 
-function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
-  const exports = new TransactionExports(history);
+function historyRoutes({ history, exports }: WalletRouteContext): Route[] {
   return [
     route({
       method: "GET",
@@ -146,20 +161,14 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
       headers: ["accept"],
       query: S.TransactionsQuery,
       response: pageOf(S.Transaction),
-      async handler({ principal, query, headers, reply }) {
+      handler({ principal, query, headers, reply }) {
         const { type, from, to, ...rest } = query;
         checkSpan(query);
         const filters = { userId: principal.userId, type, from, to };
-        if (!prefers(headers["accept"], CSV)) {
-          const listing = new Listing("/wallet/transactions", filters);
-          return historyPage(listing, history.transactions({ ...filters, ...listing.page(rest) }));
-        }
-        const [paged] = Object.keys(rest);
-        if (paged !== undefined) throw badRequest(`${paged}: a text/csv export has no pages`);
-        // Like every read of the caller's own state: after the updates about what it shows.
-        await exchange.reads.committed(principal.userId);
-        reply.stream(CSV_TYPE, "transactions.csv", exports.read(filters));
-        return undefined;
+        const layout = requestedLayout({ headers, query });
+        if (layout !== null) return exports.stored(reply, layout, { kind: "transactions", ...filters });
+        const listing = new Listing("/wallet/transactions", filters);
+        return historyPage(listing, history.transactions({ ...filters, ...listing.page(rest) }));
       },
     }),
     route({
@@ -178,13 +187,17 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
     route({
       method: "GET",
       path: "/wallet/settlements",
-      summary: "Payouts of the caller's shares in resolved and voided markets, newest first",
+      summary:
+        "Payouts of the caller's shares in resolved and voided markets, newest first; with Accept: text/csv, all matching rows in one file",
       scope: "portfolio:read",
+      headers: ["accept"],
       query: S.SettlementsQuery,
       response: pageOf(S.Settlement),
-      handler({ principal, query }) {
+      handler({ principal, query, headers, reply }) {
         const { market_id, ...rest } = query;
         const filters = { userId: principal.userId, marketId: market_id };
+        const layout = requestedLayout({ headers, query });
+        if (layout !== null) return exports.stored(reply, layout, { kind: "settlements", ...filters });
         const listing = new Listing("/wallet/settlements", filters);
         return historyPage(listing, history.settlements({ ...filters, ...listing.page(rest) }));
       },

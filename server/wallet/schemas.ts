@@ -2,7 +2,7 @@
 import Type from "typebox";
 import { FULL_PRICE_BPS } from "../../engine/limits.ts";
 import { Approval } from "../accounts/schemas.ts";
-import { about, closed, Id, Money, money, names, nullable, page, shares, span, Time } from "../http/schemas.ts";
+import { about, closed, Id, layout, Money, money, names, nullable, page, shares, span, Time } from "../http/schemas.ts";
 import { note } from "../http/text-schemas.ts";
 import { OutcomeId, Quantity } from "../markets/schemas.ts";
 import { MAX_TRAIL } from "../queries/limits.ts";
@@ -16,9 +16,10 @@ export const TransactionsQuery = closed({
   ...page,
   type: Type.Optional(names(TRANSACTION_TYPES)),
   ...span,
+  ...layout,
 });
 
-export const PositionsQuery = closed({ ...page, market_id: Type.Optional(Id) });
+export const PositionsQuery = closed({ ...page, ...layout, market_id: Type.Optional(Id) });
 
 export const Balance = closed({
   available: money("available for trading and withdrawals"),
@@ -141,7 +142,7 @@ export const WithdrawalPayment = closed({
 export const UserQuery = closed({ ...page, user_id: Type.Optional(Id) });
 export const WithdrawalsQuery = closed({ ...page, status: Type.Optional(names(WITHDRAWAL_STATUSES)) });
 export const AllWithdrawalsQuery = closed({ ...WithdrawalsQuery.properties, user_id: Type.Optional(Id) });
-export const SettlementsQuery = closed({ ...page, market_id: Type.Optional(Id) });
+export const SettlementsQuery = closed({ ...page, ...layout, market_id: Type.Optional(Id) });
 
 // ---------------------------------------------------------------- responses
 

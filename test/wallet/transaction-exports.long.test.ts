@@ -5,7 +5,7 @@
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { majorOf } from "../../engine/util/node-support.ts";
-import { MAX_EXPORTS_PER_USER } from "../../server/wallet/limits.ts";
+import { MAX_EXPORTS_PER_USER } from "../../server/queries/limits.ts";
 import { eventually, expectEndsWell, expectQuiet } from "../support/checks.ts";
 import { API_BASE, Client, type TransactionJson } from "../support/client.ts";
 import { RECOUNT_ACTIVITY, RECOUNT_HOURS, withDatabase } from "../support/data-dir.ts";

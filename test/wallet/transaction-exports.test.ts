@@ -3,8 +3,8 @@
  * spreadsheet. Long exports and slow clients are transaction-exports.long.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { EXPORT_SLICE_ROWS } from "../../server/queries/limits.ts";
 import { csvCell, csvLine } from "../../server/util/csv.ts";
-import { EXPORT_SLICE_ROWS } from "../../server/wallet/limits.ts";
 import { eventually, expectEndsWell } from "../support/checks.ts";
 import type { Client, TransactionJson } from "../support/client.ts";
 import { CSV, download, HEADER, PATH, parse } from "../support/exports.ts";
