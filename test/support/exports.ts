@@ -20,11 +20,11 @@ export function parse(text: string, header = HEADER): object[] {
   expect([lines[0], lines.pop()]).toEqual([header, ""]);
   return lines.slice(1).map((line) => {
     const fields = line.split(",");
-    return Object.fromEntries(header.split(",").map((name, i) => [name, valueOf(fields[i]!)]));
+    return Object.fromEntries(header.split(",").map((name, i) => [name, fieldValue(fields[i]!)]));
   });
 }
 
-function valueOf(field: string): string | number | boolean | null {
+function fieldValue(field: string): string | number | boolean | null {
   if (field === "") return null;
   if (field === "true" || field === "false") return field === "true";
   return /^-?\d+(\.\d+)?$/.test(field) ? Number(field) : field;
