@@ -49,16 +49,6 @@ export const page = {
   ),
 };
 
-/** Of a list that can be had as a file, with `Accept: text/csv`. */
-export const layout = {
-  layout: Type.Optional(
-    names(["fields", "spreadsheet"], {
-      description:
-        "of a text/csv export: the API's fields in its units, as by default; or names of markets and outcomes, cents, USDC and UTC times",
-    }),
-  ),
-};
-
 export const NoQuery = closed({});
 
 export const PageQuery = closed(page);

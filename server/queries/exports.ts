@@ -2,8 +2,7 @@
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { systemClock } from "../../engine/util/clock.ts";
-import { ApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";
-import { prefers } from "../http/content-negotiation.ts";
+import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import type { Responder } from "../http/route.ts";
 import type { OrderedReads } from "../trading/types.ts";
 import { type ExportedRow, type ExportKind, exportHead, type Layout, type Names } from "./export-columns.ts";
@@ -12,32 +11,14 @@ import type { History } from "./history.ts";
 import { EXPORT_SLICE_ROWS, MAX_EXPORT_MS, MAX_EXPORTS, MAX_EXPORTS_PER_USER } from "./limits.ts";
 
 /** The media type in requests, and in responses. */
-const CSV = "text/csv";
-const CSV_TYPE = `${CSV}; charset=utf-8`;
-
-/** The part of a request that decides about its form. */
-interface ExportRequest {
-  readonly headers: Readonly<Record<"accept", string>>;
-  readonly query: { readonly layout?: Layout; readonly limit?: number; readonly cursor?: string };
-}
+export const CSV = "text/csv";
+export const CSV_TYPE = `${CSV}; charset=utf-8`;
 
 /** A file's owner, list and columns. */
 interface FileOptions {
   readonly userId: number;
   readonly kind: ExportKind;
   readonly layout: Layout;
-}
-
-/** The columns of the file that a request asks for; null: it asks for a page in JSON. @throws ApiError 40000 */
-export function requestedLayout({ headers, query }: ExportRequest): Layout | null {
-  const { layout, limit, cursor } = query;
-  if (!prefers(headers.accept, CSV)) {
-    if (layout !== undefined) throw badRequest(`layout: only a ${CSV} export has one`);
-    return null;
-  }
-  const paged = limit !== undefined ? "limit" : cursor !== undefined ? "cursor" : null;
-  if (paged !== null) throw badRequest(`${paged}: a ${CSV} export has no pages`);
-  return layout ?? "fields";
 }
 
 export class Exports {

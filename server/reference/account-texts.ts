@@ -37,16 +37,21 @@ import type {
 import type { Limits } from "../trading/schemas.ts";
 import type {
   ChangeSets,
+  FillsExport,
   NewWithdrawal,
+  OrdersExport,
   PortfolioHistoryQuery,
+  PositionsExport,
   PositionsQuery,
   SetsChange,
+  SettlementsExport,
   SettlementsQuery,
+  TransactionsExport,
   TransactionsQuery,
   WithdrawalsQuery,
 } from "../wallet/schemas.ts";
 import type { SocketTicket } from "../websocket/schemas.ts";
-
+import { csvExample } from "./csv-example.ts";
 import type { OperationText, OperationTexts } from "./operation-text.ts";
 import * as example from "./samples.ts";
 
@@ -406,14 +411,13 @@ export const WALLET_TEXTS: OperationTexts = {
     tag: "Wallet",
     query: { market_id: 1, limit: 10 } satisfies Static<typeof PositionsQuery>,
     response: example.pageOf(example.position),
-    csv: "positions",
   },
   "GET /wallet/transactions": {
     id: "listTransactions",
     tag: "Wallet",
     query: { type: "trade", from: 1_700_000_000_000 } satisfies Static<typeof TransactionsQuery>,
     response: example.pageOf(example.transaction),
-    csv: "transactions",
+    csv: csvExample("transactions", example.transaction),
   },
   "GET /me/portfolio": { id: "getPortfolio", tag: "Wallet", response: example.portfolio },
   "GET /me/portfolio/history": {
@@ -433,7 +437,36 @@ export const WALLET_TEXTS: OperationTexts = {
     tag: "Wallet",
     query: { market_id: 1 } satisfies Static<typeof SettlementsQuery>,
     response: example.pageOf(example.settlement),
-    csv: "settlements",
+  },
+  "GET /me/exports/orders": {
+    id: "exportOrders",
+    tag: "Wallet",
+    query: { market_id: 1, status: "all" } satisfies Static<typeof OrdersExport>,
+    response: csvExample("orders", example.restingOrder),
+  },
+  "GET /me/exports/fills": {
+    id: "exportFills",
+    tag: "Wallet",
+    query: { market_id: 1 } satisfies Static<typeof FillsExport>,
+    response: csvExample("fills", example.ownFill),
+  },
+  "GET /me/exports/positions": {
+    id: "exportPositions",
+    tag: "Wallet",
+    query: { market_id: 1 } satisfies Static<typeof PositionsExport>,
+    response: csvExample("positions", example.position),
+  },
+  "GET /me/exports/settlements": {
+    id: "exportSettlements",
+    tag: "Wallet",
+    query: { market_id: 1 } satisfies Static<typeof SettlementsExport>,
+    response: csvExample("settlements", example.settlement),
+  },
+  "GET /me/exports/transactions": {
+    id: "exportTransactions",
+    tag: "Wallet",
+    query: { type: "trade", layout: "fields" } satisfies Static<typeof TransactionsExport>,
+    response: csvExample("transactions", example.transaction),
   },
   "POST /wallet/withdrawals": {
     id: "requestWithdrawal",

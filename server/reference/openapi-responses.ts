@@ -6,7 +6,6 @@ import { ErrorKind } from "../errors.ts";
 import type { Route } from "../http/route.ts";
 import { Nothing, Text } from "../http/schemas.ts";
 import { isForOwnPages } from "../http/security-headers.ts";
-import { type ExportedRow, type ExportKind, exportHead, exportLine } from "../queries/export-columns.ts";
 import { type Json, type JsonObject, nameOf, responseSchema } from "./components.ts";
 import type { OperationText } from "./operation-text.ts";
 import { capitalized, type SharedParts } from "./shared-parts.ts";
@@ -76,22 +75,9 @@ export function success(route: Route, { id, response, csv }: OperationText, shar
   const type = route.contentType?.split(";")[0] ?? JSON_TYPE;
   const content: Record<string, Json> = { [type]: { schema, example } };
   if (route.contentType === null) content[MESSAGE_PACK] = { schema };
-  if (csv !== undefined) content[CSV] = { schema: responseSchema(Text), example: csvOf(csv, response) };
+  if (csv !== undefined) content[CSV] = { schema: responseSchema(Text), example: csv };
   return { description: SUCCESSES[route.status] ?? "Success.", headers, content };
 }
-
-/** @param response a page, of which the file has the first item */
-function csvOf(kind: ExportKind, response: OperationText["response"]): string {
-  const { items } = response as { items: ExportedRow[] };
-  return (
-    exportHead(kind, "fields") +
-    items
-      .slice(0, 1)
-      .map((row) => exportLine(kind, "fields", row, NO_NAMES))
-      .join("")
-  );
-}
-const NO_NAMES = { market: () => "", outcome: () => "" };
 
 const SUCCESSES: Readonly<Record<number, string>> = { 200: "Success.", 201: "Created.", 202: "Accepted." };
 

@@ -1,5 +1,4 @@
 /** The documentation of an operation beyond its route: its name, its tag, and an example. */
-import type { ExportKind } from "../queries/export-columns.ts";
 import type { JsonObject } from "./components.ts";
 
 export const TAGS = {
@@ -27,8 +26,8 @@ export interface OperationText {
   readonly query?: JsonObject;
   readonly body?: JsonObject;
   readonly response: object | string | null;
-  /** What the response to `Accept: text/csv` lists; the example is the first item of `response`. */
-  readonly csv?: ExportKind;
+  /** The response to `Accept: text/csv`. */
+  readonly csv?: string;
 }
 
 /** Keyed by method and path, as in the route table. */

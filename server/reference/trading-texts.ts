@@ -63,7 +63,6 @@ export const ORDER_TEXTS: OperationTexts = {
     tag: "Orders",
     query: { market_id: 1, side: 1, status: "active", limit: 10 } satisfies Static<typeof OrdersQuery>,
     response: example.pageOf(example.restingOrder),
-    csv: "orders",
   },
   "DELETE /orders": {
     id: "cancelOrders",
@@ -168,7 +167,6 @@ export const ORDER_TEXTS: OperationTexts = {
     tag: "Orders",
     query: { market_id: 1, limit: 10 } satisfies Static<typeof FillsQuery>,
     response: example.pageOf(example.ownFill),
-    csv: "fills",
   },
   "GET /me/events": {
     id: "listOrderEvents",

@@ -7,8 +7,6 @@ import { notFound } from "../errors.ts";
 import { checkSpan, Listing } from "../http/paging.ts";
 import { pathId, type Route, route } from "../http/route.ts";
 import { pageOf } from "../http/schemas.ts";
-import type { ExportedRow } from "../queries/export-columns.ts";
-import { type Exports, requestedLayout } from "../queries/exports.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Exchange } from "./exchange.ts";
 import type { OrderEntry } from "./order-entry.ts";
@@ -25,59 +23,49 @@ export interface OrderReadContext {
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
   readonly history: History;
-  readonly exports: Exports;
 }
 
 export function createOrderReadRoutes(context: OrderReadContext): Route[] {
   return [orderListRoute(context), ...singleOrderRoutes(context), ...fillRoutes(context)];
 }
 
-function orderListRoute({ exchange, history, exports }: OrderReadContext): Route {
+function orderListRoute({ exchange, history }: OrderReadContext): Route {
   return route({
     method: "GET",
     path: "/orders",
-    summary:
-      "The caller's active orders, newest first; with status=all, finished ones too; with Accept: text/csv, all matching rows in one file",
+    summary: "The caller's active orders, newest first; with status=all, finished ones too",
     scope: "portfolio:read",
-    headers: ["accept"],
     query: S.OrdersQuery,
     response: pageOf(S.Order),
-    handler({ principal, query, headers, reply }) {
+    handler({ principal, query }) {
       const { market_id, outcome_id, side, client_order_id, status = "active", from, to, ...rest } = query;
       checkSpan(query);
-      const layout = requestedLayout({ headers, query });
       const { userId } = principal;
       const filters = { marketId: market_id, outcomeId: outcome_id, side, clientOrderId: client_order_id, from, to };
       const listing = new Listing("/orders", { userId, status, ...filters });
       const { before, limit } = listing.page(rest);
       const code = STATUS_NAMES.indexOf(status);
       if (status === "all" || isFinal(code)) {
-        const stored = { userId, status: status === "all" ? undefined : code, ...filters };
-        if (layout !== null) return exports.stored(reply, layout, { kind: "orders", ...stored });
-        return historyPage(listing, history.orders({ ...stored, before, limit }));
+        const state = status === "all" ? undefined : code;
+        return historyPage(listing, history.orders({ userId, before, limit, status: state, ...filters }));
       }
       const fits = liveOrderFilter(exchange, userId, query);
-      if (layout !== null) {
-        const file = { userId, kind: "orders", layout } as const;
-        exports.inMemory(reply, file, liveOrderSlices(exchange, userId, fits), exchange.registry.names);
-        return undefined;
-      }
       const { items, next } = activeOrders(exchange.store, userId, before, limit, fits);
       return listing.json(items, next);
     },
   });
 }
 
-/** Orders that one turn of the loop turns into lines of an export: half a millisecond. */
-const LIVE_ORDERS_PER_SLICE = 100;
-
-function* liveOrderSlices(
-  { store }: Exchange,
+/** A user's active orders that match the filters, newest first. @param size of a slice */
+export function* liveOrderSlices(
+  exchange: Exchange,
   userId: number,
-  fits: (slot: number) => boolean,
-): Generator<readonly ExportedRow[]> {
+  query: Static<typeof S.OrdersQuery>,
+  size: number,
+): Generator<readonly object[]> {
+  const fits = liveOrderFilter(exchange, userId, query);
   for (let before: number | null = Number.MAX_SAFE_INTEGER; before !== null; ) {
-    const { items, next } = activeOrders(store, userId, before, LIVE_ORDERS_PER_SLICE, fits);
+    const { items, next } = activeOrders(exchange.store, userId, before, size, fits);
     yield items.map((json) => JSON.parse(json));
     before = next;
   }
@@ -149,22 +137,19 @@ function singleOrderRoutes({ exchange, entry, history }: OrderReadContext): Rout
   ];
 }
 
-function fillRoutes({ history, exports }: OrderReadContext): Route[] {
+function fillRoutes({ history }: OrderReadContext): Route[] {
   return [
     route({
       method: "GET",
       path: "/me/fills",
-      summary: "The caller's fills, newest first; with Accept: text/csv, all matching rows in one file",
+      summary: "The caller's fills, newest first",
       scope: "portfolio:read",
-      headers: ["accept"],
       query: S.FillsQuery,
       response: pageOf(S.OwnFill),
-      handler({ principal, query, headers, reply }) {
+      handler({ principal, query }) {
         const { market_id, order_id, from, to, ...rest } = query;
         checkSpan(query);
         const filters = { userId: principal.userId, marketId: market_id, orderId: order_id, from, to };
-        const layout = requestedLayout({ headers, query });
-        if (layout !== null) return exports.stored(reply, layout, { kind: "fills", ...filters });
         const listing = new Listing("/me/fills", filters);
         return historyPage(listing, history.fills({ ...filters, ...listing.page(rest) }));
       },

@@ -16,7 +16,6 @@ import {
   about,
   closed,
   Id,
-  layout,
   Money,
   money,
   names,
@@ -155,7 +154,6 @@ export const OrdersQuery = closed({
   ...page,
   ...orderFilters,
   ...span,
-  ...layout,
   status: Type.Optional(
     about(
       names(["active", "all", ...ORDER_STATUSES]),
@@ -164,13 +162,7 @@ export const OrdersQuery = closed({
   ),
 });
 
-export const FillsQuery = closed({
-  ...page,
-  ...span,
-  ...layout,
-  market_id: Type.Optional(Id),
-  order_id: Type.Optional(Id),
-});
+export const FillsQuery = closed({ ...page, ...span, market_id: Type.Optional(Id), order_id: Type.Optional(Id) });
 
 export const EventsQuery = closed({
   ...page,

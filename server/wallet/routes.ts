@@ -4,30 +4,28 @@ import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import { actorOf, audit, contextOf } from "../accounts/audit.ts";
 import { checkLive } from "../accounts/authenticator.ts";
-import { notFound } from "../errors.ts";
+import { badRequest, notFound } from "../errors.ts";
+import { prefers } from "../http/content-negotiation.ts";
 import type { Idempotency } from "../http/idempotency.ts";
 import { checkSpan, Listing, ownList } from "../http/paging.ts";
 import { OWN_SESSION, pathId, type Route, route } from "../http/route.ts";
 import { PageQuery, pageOf } from "../http/schemas.ts";
 import { balanceView, positionsOf, positionView, solvencyView } from "../markets/views.ts";
-import type { ExportedRow } from "../queries/export-columns.ts";
-import { type Exports, requestedLayout } from "../queries/exports.ts";
+import { CSV } from "../queries/exports.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Payment, Withdrawal } from "../queries/payment-reader.ts";
 import { setsJson } from "../trading/event-projection.ts";
-import type { Exchange } from "../trading/exchange.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
 import type { Answer, ExchangeTotals } from "../trading/types.ts";
+import { createExportRoutes, type ExportRouteContext } from "./export-routes.ts";
 import { createPortfolioRoutes } from "./portfolio-routes.ts";
 import * as S from "./schemas.ts";
 import type { AddressRule } from "./withdrawal-address.ts";
 import { pendingWithdrawal, type Withdrawals } from "./withdrawals.ts";
 
-export interface WalletRouteContext {
-  readonly exchange: Exchange;
+export interface WalletRouteContext extends ExportRouteContext {
   readonly entry: OrderEntry;
   readonly history: History;
-  readonly exports: Exports;
   readonly writer: AccountWriter;
   readonly withdrawals: Withdrawals;
   readonly idempotency: Idempotency;
@@ -41,6 +39,7 @@ export function createWalletRoutes(context: WalletRouteContext): Route[] {
     positionsRoute(context),
     ...createPortfolioRoutes(context),
     ...historyRoutes(context),
+    ...createExportRoutes(context),
     withdrawalRequestRoute(context),
     ...withdrawalRoutes(context),
     solvencyRoute(context),
@@ -106,40 +105,24 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
   ];
 }
 
-/** Positions that one turn of the loop turns into lines of an export. */
-const POSITIONS_PER_SLICE = 200;
-
-function positionsRoute({ exchange, exports }: WalletRouteContext): Route {
+function positionsRoute({ exchange }: WalletRouteContext): Route {
   const { ledger, registry } = exchange;
   return route({
     method: "GET",
     path: "/me/positions",
-    summary: "The caller's positions, largest outcome id first; with Accept: text/csv, all matching rows in one file",
+    summary: "The caller's positions, largest outcome id first",
     scope: "portfolio:read",
-    headers: ["accept"],
     query: S.PositionsQuery,
     response: pageOf(S.Position),
-    handler({ principal, query, headers, reply }) {
+    handler({ principal, query }) {
       const { market_id, ...rest } = query;
-      const { userId } = principal;
-      const layout = requestedLayout({ headers, query });
-      const listing = new Listing("/me/positions", { userId, market_id });
+      const listing = new Listing("/me/positions", { userId: principal.userId, market_id });
       const { before, limit } = listing.page(rest);
-      const found = positionsOf(ledger, userId).filter((position) => {
+      const found = positionsOf(ledger, principal.userId).filter((position) => {
         const outcomeId = ledger.outcomeOf(position);
         return outcomeId < before && (market_id === undefined || registry.marketOf(outcomeId).id === market_id);
       });
       found.sort((a, b) => ledger.outcomeOf(b) - ledger.outcomeOf(a));
-      if (layout !== null) {
-        const rows = (function* () {
-          for (let i = 0; i < found.length; i += POSITIONS_PER_SLICE) {
-            const slice = found.slice(i, i + POSITIONS_PER_SLICE);
-            yield slice.map((position) => positionView(ledger, registry, position) as ExportedRow);
-          }
-        })();
-        exports.inMemory(reply, { userId, kind: "positions", layout }, rows, registry.names);
-        return undefined;
-      }
       const shown = found.slice(0, limit);
       const last = shown.at(-1);
       const items = shown.map((position) => JSON.stringify(positionView(ledger, registry, position)));
@@ -165,8 +148,11 @@ function historyRoutes({ history, exports }: WalletRouteContext): Route[] {
         const { type, from, to, ...rest } = query;
         checkSpan(query);
         const filters = { userId: principal.userId, type, from, to };
-        const layout = requestedLayout({ headers, query });
-        if (layout !== null) return exports.stored(reply, layout, { kind: "transactions", ...filters });
+        if (prefers(headers.accept, CSV)) {
+          const [paged] = Object.keys(rest);
+          if (paged !== undefined) throw badRequest(`${paged}: a ${CSV} export has no pages`);
+          return exports.stored(reply, "fields", { kind: "transactions", ...filters });
+        }
         const listing = new Listing("/wallet/transactions", filters);
         return historyPage(listing, history.transactions({ ...filters, ...listing.page(rest) }));
       },
@@ -187,17 +173,13 @@ function historyRoutes({ history, exports }: WalletRouteContext): Route[] {
     route({
       method: "GET",
       path: "/wallet/settlements",
-      summary:
-        "Payouts of the caller's shares in resolved and voided markets, newest first; with Accept: text/csv, all matching rows in one file",
+      summary: "Payouts of the caller's shares in resolved and voided markets, newest first",
       scope: "portfolio:read",
-      headers: ["accept"],
       query: S.SettlementsQuery,
       response: pageOf(S.Settlement),
-      handler({ principal, query, headers, reply }) {
+      handler({ principal, query }) {
         const { market_id, ...rest } = query;
         const filters = { userId: principal.userId, marketId: market_id };
-        const layout = requestedLayout({ headers, query });
-        if (layout !== null) return exports.stored(reply, layout, { kind: "settlements", ...filters });
         const listing = new Listing("/wallet/settlements", filters);
         return historyPage(listing, history.settlements({ ...filters, ...listing.page(rest) }));
       },

@@ -2,9 +2,10 @@
 import Type from "typebox";
 import { FULL_PRICE_BPS } from "../../engine/limits.ts";
 import { Approval } from "../accounts/schemas.ts";
-import { about, closed, Id, layout, Money, money, names, nullable, page, shares, span, Time } from "../http/schemas.ts";
+import { about, closed, Id, Money, money, names, nullable, page, shares, span, Time } from "../http/schemas.ts";
 import { note } from "../http/text-schemas.ts";
 import { OutcomeId, Quantity } from "../markets/schemas.ts";
+import { LAYOUTS } from "../queries/export-columns.ts";
 import { MAX_TRAIL } from "../queries/limits.ts";
 import { MAX_ADDRESS_LENGTH, MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH } from "./limits.ts";
 
@@ -16,10 +17,33 @@ export const TransactionsQuery = closed({
   ...page,
   type: Type.Optional(names(TRANSACTION_TYPES)),
   ...span,
-  ...layout,
 });
 
-export const PositionsQuery = closed({ ...page, ...layout, market_id: Type.Optional(Id) });
+export const PositionsQuery = closed({ ...page, market_id: Type.Optional(Id) });
+
+// ---------------------------------------------------------------- exports
+
+const layout = {
+  layout: Type.Optional(
+    names(LAYOUTS, {
+      default: "fields",
+      description:
+        "columns: the API's fields in its units; or, for spreadsheets, names of markets and outcomes, cents, USDC and UTC times",
+    }),
+  ),
+};
+const ofMarket = { market_id: Type.Optional(Id) };
+const ORDER_SETS = ["active", "all"] as const;
+export const OrdersExport = closed({
+  ...{ ...layout, ...ofMarket, ...span },
+  status: Type.Optional(about(names(ORDER_SETS), "active by default; all: finished orders too")),
+});
+export const FillsExport = closed({ ...layout, ...ofMarket, ...span });
+export const PositionsExport = closed({ ...layout, ...ofMarket });
+export const SettlementsExport = closed({ ...layout, ...ofMarket });
+export const TransactionsExport = closed({ ...layout, ...span, type: Type.Optional(names(TRANSACTION_TYPES)) });
+
+// ---------------------------------------------------------------- balance and positions
 
 export const Balance = closed({
   available: money("available for trading and withdrawals"),
@@ -142,7 +166,7 @@ export const WithdrawalPayment = closed({
 export const UserQuery = closed({ ...page, user_id: Type.Optional(Id) });
 export const WithdrawalsQuery = closed({ ...page, status: Type.Optional(names(WITHDRAWAL_STATUSES)) });
 export const AllWithdrawalsQuery = closed({ ...WithdrawalsQuery.properties, user_id: Type.Optional(Id) });
-export const SettlementsQuery = closed({ ...page, ...layout, market_id: Type.Optional(Id) });
+export const SettlementsQuery = closed({ ...page, market_id: Type.Optional(Id) });
 
 // ---------------------------------------------------------------- responses
 

@@ -17,6 +17,11 @@ const orders = signal<ReadonlyMap<number, Order> | null>(null);
 export const openOrders = computed(() =>
   orders.value === null ? null : [...orders.value.values()].sort((a, b) => b.id - a.id),
 );
+/** Orders and positions that are loaded: the newest of each, where there are more. */
+export const MAX_LOADED = 1_000;
+/** Whether there are open orders and positions beyond those. */
+export const hasMoreOrders = signal(false);
+export const hasMorePositions = signal(false);
 /** Called with each order update. */
 const listeners = new Set<(order: Order) => void>();
 
@@ -46,15 +51,16 @@ export function onOrderUpdate(listener: (order: Order) => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Fetches all pages of a list, up to a bound. */
-export async function fetchAll<T>(path: string, maxItems = 1_000): Promise<T[]> {
+/** Fetches all pages of a list, up to MAX_LOADED items. */
+export async function fetchAll<T>(path: string): Promise<{ items: T[]; hasMore: boolean }> {
   const items: T[] = [];
-  for (let cursor: string | null = ""; cursor !== null && items.length < maxItems; ) {
+  let cursor: string | null = "";
+  while (cursor !== null && items.length < MAX_LOADED) {
     const page: Page<T> = await request("GET", path, { query: { limit: 200, cursor } });
     items.push(...page.items);
     cursor = page.next_cursor;
   }
-  return items;
+  return { items, hasMore: cursor !== null };
 }
 
 /** Adds or replaces an order. */
@@ -99,9 +105,14 @@ async function load(): Promise<void> {
     if (updatesDuringLoad !== updates) return;
     account = {
       balance: updates.balance ?? foundBalance,
-      positions: new Map([...foundPositions.map((each) => [each.outcome_id, each] as const), ...updates.positions]),
-      orders: new Map([...foundOrders.map((each) => [each.id, each] as const), ...updates.orders]),
+      positions: new Map([
+        ...foundPositions.items.map((each) => [each.outcome_id, each] as const),
+        ...updates.positions,
+      ]),
+      orders: new Map([...foundOrders.items.map((each) => [each.id, each] as const), ...updates.orders]),
     };
+    hasMoreOrders.value = foundOrders.hasMore;
+    hasMorePositions.value = foundPositions.hasMore;
     publish();
   } catch (error) {
     if (updatesDuringLoad !== updates) return;

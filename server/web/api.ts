@@ -38,7 +38,6 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Lets the request outlive the page. */
   readonly keepalive?: boolean;
-  readonly accept?: string;
   readonly idempotencyKey?: string;
 }
 
@@ -61,7 +60,6 @@ export async function send(method: string, path: string, options: CallOptions = 
   const headers: Record<string, string> = {};
   if (options.token) headers["Authorization"] = `Bearer ${options.token}`;
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
-  if (options.accept !== undefined) headers["Accept"] = options.accept;
   if (options.idempotencyKey !== undefined) headers["Idempotency-Key"] = options.idempotencyKey;
   try {
     const response = await fetch(API + withQuery(path, options.query), {

@@ -56,12 +56,24 @@ export const compact = (count: number): string => (count < MIN_COMPACT ? shares(
 const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 const DATE_TIME = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 const SHORT_DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const DAY_TIME = new Intl.DateTimeFormat("en-GB", {
+  ...{ day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" },
+});
+const DAY_CLOCK = new Intl.DateTimeFormat("en-GB", {
+  ...{ day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" },
+});
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
 export const date = (at: number | null): string => (at === null ? "–" : DATE.format(at));
 /** "25 Oct": on the axis of a chart. */
 export const shortDate = (at: number): string => SHORT_DATE.format(at);
 export const dateTime = (at: number | null): string => (at === null ? "–" : DATE_TIME.format(at));
+const isThisYear = (at: number): boolean => new Date(at).getFullYear() === new Date().getFullYear();
+/** "24 Nov, 09:41", with the year if it is another one. */
+export const rowTime = (at: number): string => (isThisYear(at) ? DAY_TIME.format(at) : DATE_TIME.format(at));
+/** "24 Nov, 09:41:05", with the year if it is another one. */
+export const rowClock = (at: number): string =>
+  isThisYear(at) ? DAY_CLOCK.format(at) : `${DATE.format(at)}, ${CLOCK.format(at)}`;
 export const clock = (at: number): string => CLOCK.format(at);
 
 /** "Sports": a category, which operators may have written in small letters. */

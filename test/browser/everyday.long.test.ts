@@ -83,7 +83,7 @@ describe.skipIf(NO_BROWSER)("a trader's page", () => {
     await page.keyboard.type("7");
     await page.keyboard.press("Enter");
     const orders = page.getByRole("region", { name: "Open orders" });
-    await orders.getByRole("row", { name: /Buy Outcome 0 45\.5 0 of 7/ }).waitFor();
+    await orders.getByRole("row", { name: / Outcome 0 Buy 45\.5 0 7 / }).waitFor();
     expect(await maker.book(market.id, market.outcomes[0]!)).toMatchObject({
       bids: expect.arrayContaining([[4_550, 7]]),
     });

@@ -1,5 +1,6 @@
 /** The pages with months of content: the demo's past, as the person who signs in and an operator see it. */
-import type { Page } from "playwright-core";
+import { readFileSync } from "node:fs";
+import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type DemoFolder, OPERATOR, PERSON } from "../../bench/demo/folder.ts";
 import type { Seed } from "../../server/bootstrap/seed.ts";
@@ -23,9 +24,11 @@ const PERSONAL: readonly (readonly [path: string, text: RegExp])[] = [
   ["/markets/charity-match-attendance", /Voided/],
   ["/events/champions-cup", /Madrid/],
   ["/portfolio", /Unrealized/],
-  ["/portfolio?show=history", /filled/],
+  ["/portfolio?show=orders", /Good till canceled/],
+  ["/portfolio?show=orders&orders=all", /filled/],
   ["/portfolio?show=fills", /bitcoin/],
-  ["/portfolio?show=settlements", /Northfield/],
+  ["/portfolio?show=resolved", /Northfield/],
+  ["/portfolio?show=transactions", /withdrawal/],
   ["/wallet", /withdrawal/],
   ["/wallet?show=deposits", /wire 2291/],
   ["/wallet?show=withdrawals", /paid/],
@@ -106,6 +109,74 @@ describe.skipIf(NO_BROWSER)("pages full of content", () => {
     expect(await page.getByRole("region", { name: "Wallet" }).innerText()).toMatch(
       /Withdrawal, [\d.]+ USDC[\s\S]*Requested[\s\S]*Paid/,
     );
+  });
+
+  test("the portfolio's lists have a row each, a filter by market, and a file for spreadsheets", async () => {
+    const page = await open(PERSON, folder.password);
+    const list = (name: string): Locator => page.getByRole("region", { name, exact: true }).locator("tbody tr");
+    const cells = async (row: Locator): Promise<string[]> => {
+      await row.waitFor();
+      return row.locator("td").allInnerTexts();
+    };
+    await page.goto("/portfolio?show=orders");
+    const [placed, , , side, price, , shares, held, lasts] = await cells(list("Open orders").first());
+    expect([placed, side, lasts]).toEqual([
+      expect.stringMatching(/^\d+ \w{3}, \d\d:\d\d$/),
+      "Buy",
+      "Good till canceled",
+    ]);
+    const number = (text: string | undefined): number => Number(text?.replaceAll(",", ""));
+    expect(number(held)).toBeCloseTo((number(price) * number(shares)) / 100, 2);
+    const live = await list("Open orders").count();
+    expect(await page.getByRole("link", { name: `Orders , ${live}` }).count()).toBe(1);
+    await page.getByRole("button", { name: `Cancel all ${live}` }).waitFor();
+    await page.getByText("All", { exact: true }).last().click();
+    await expect.poll(() => list("Order history").count()).toBeGreaterThan(live);
+
+    // The filter: some markets, one, none.
+    const filter = page.getByRole("combobox", { name: "Filter by market" });
+    await filter.fill("champions");
+    await page.getByText(/of your markets have this in their names/).waitFor();
+    await page.getByRole("button", { name: "Who will win the Champions Cup?" }).click();
+    await expect
+      .poll(() => list("Order history").locator("td:nth-child(2)").allInnerTexts())
+      .toSatisfy(
+        (names: string[]) =>
+          names.length > 0 && names.every((name) => name.endsWith("Who will win the Champions Cup?")),
+      );
+    const file = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download CSV" }).click();
+    expect((await file).suggestedFilename()).toBe("orders.csv");
+    const lines = readFileSync(await (await file).path(), "utf8")
+      .trimEnd()
+      .split("\r\n");
+    expect(lines[0]).toMatch(/^\uFEFF"Placed, UTC",Market,Outcome,Side,/);
+    expect(lines.length - 1).toBe(await list("Order history").count());
+    for (const line of lines.slice(1)) expect(line).toContain(",Who will win the Champions Cup?,");
+    await filter.fill("no such market");
+    await page.getByText("None of your markets has this in its name.").waitFor();
+
+    await page.goto("/portfolio?show=fills&market=bitcoin+make");
+    await expect.poll(() => list("Fills").count()).toBeGreaterThan(5);
+    const fill = await cells(list("Fills").first());
+    expect(fill[0]).toMatch(/^\d+ \w{3}, \d\d:\d\d:\d\d$/);
+    expect(Math.abs(number(fill[6]?.replace("−", "-")))).toBeCloseTo((number(fill[4]) * number(fill[5])) / 100, 1);
+
+    await page.goto("/portfolio?show=resolved&market=northfield");
+    const resolved = await cells(list("Resolved").first());
+    expect(resolved.slice(1, 3)).toEqual(["Liberals", expect.stringMatching(/^[\d,]+ Liberals$/)]);
+    const [, , , average, cost, paid, profit] = resolved;
+    expect(number(profit?.replace("+", ""))).toBeCloseTo(number(paid) - number(cost), 1);
+    expect(number(average)).toBeCloseTo((100 * number(cost)) / Number.parseInt(resolved[2] ?? "", 10), 1);
+
+    // On a phone, two lines a row, with all of it to be tapped.
+    await page.setViewportSize(NARROW);
+    const row = list("Resolved").first();
+    expect(await row.innerText()).toMatch(
+      /^NB\s+Who will win the Northfield by-election\?\s+\d+ Liberals, result Liberals\s+[\d.]+\s+[+−][\d.]+$/,
+    );
+    await row.click();
+    await page.waitForURL(/\/markets\/northfield-by-election/);
   });
 
   test("the chart has trades in every interval, and the book many levels", async () => {

@@ -133,7 +133,7 @@ async function tradeSets(ada: Page, bert: Page): Promise<void> {
     .poll(() => orderSummaryOf(ada))
     .toEqual(["123 shares rest at 42.0¢", "Cost 51.66", "Fee 0.00 · 52 of 100 today", "Pays 123.00 +138%"]);
   await ticketOf(ada).getByRole("button", { name: "Place bid for Outcome 0" }).click();
-  await (await ownTab(ada, "Orders")).getByRole("row").filter({ hasText: "0 of 123" }).waitFor();
+  await (await ownTab(ada, "Orders")).getByRole("row", { name: / 42\.0 0 123 / }).waitFor();
   await expectBalance(ada, "448.59");
   for (const page of [ada, bert]) await expect.poll(() => levelsOf(page, "buy"), PATIENTLY).toEqual(["42.0 123"]);
 
@@ -183,7 +183,7 @@ async function amendFillCancel(ada: Page, bert: Page): Promise<void> {
   await dialog.getByLabel("Total quantity").fill("20");
   await dialog.getByText(/loses its queue priority/).waitFor();
   await dialog.getByRole("button", { name: "Amend" }).click();
-  await (await ownTab(ada, "Orders")).getByRole("row", { name: /Sell Outcome 0 45\.0 0 of 20/ }).waitFor();
+  await (await ownTab(ada, "Orders")).getByRole("row", { name: / Outcome 0 Sell 45\.0 0 20 20 sh\./ }).waitFor();
 
   await ticketOf(bert).getByRole("button", { name: "Done" }).click();
   await ticketOf(bert).locator(".outcome-choice").getByText("Outcome 0").click();
@@ -193,7 +193,7 @@ async function amendFillCancel(ada: Page, bert: Page): Promise<void> {
   await expect.poll(() => orderSummaryOf(bert)).toEqual(expect.arrayContaining(["5 shares at 45.0¢", "Cost 2.25"]));
   await ticketOf(bert).getByRole("button", { name: "Buy Outcome 0", exact: true }).click();
   await expectBalance(bert, "426.41");
-  await (await ownTab(ada, "Orders")).getByRole("row", { name: /5 of 20/ }).waitFor();
+  await (await ownTab(ada, "Orders")).getByRole("row", { name: / 5 20 15 sh\./ }).waitFor();
   // 2.25 USDC less the 1.5% fee, plus a rebate of 5 BPS: 450.807375.
   await expectBalance(ada, "450.80");
 

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Client } from "../support/client.ts";
-import { CSV, download, parse } from "../support/exports.ts";
+import { download, parse } from "../support/exports.ts";
 import { PASSWORD } from "../support/identity.ts";
 import { asOperator } from "../support/markets.ts";
 import { BUY, expectRefused, SELL, terms } from "../support/trading.ts";
@@ -14,6 +14,7 @@ import { type TestMarket, World } from "../support/world.ts";
 let world: World;
 let trader: Client;
 let market: TestMarket;
+let quoted: TestMarket;
 /** A cell of a file must quote it. */
 const QUESTION = 'Will "yes", or no, win?';
 
@@ -35,7 +36,7 @@ beforeAll(async () => {
   const named = await chief.data<{ id: number; slug: string; outcomes: { id: number }[] }>("POST", "/admin/markets", {
     ...{ question: QUESTION, outcomes: ["=Yes", "No"], category: "Tests" },
   });
-  const quoted: TestMarket = { id: named.id, slug: named.slug, outcomes: named.outcomes.map(({ id }) => id) };
+  quoted = { id: named.id, slug: named.slug, outcomes: named.outcomes.map(({ id }) => id) };
   // 250 live orders: several slices.
   const orders = (price: number): object[] =>
     Array.from({ length: 50 }, () => ({ op: "place", ...terms(market, 1, BUY, price, 2) }));
@@ -54,35 +55,35 @@ beforeAll(async () => {
 afterAll(() => expectEndsWell(world));
 
 const LISTS = [
-  ["/orders", 252],
-  ["/orders?status=all", 254],
-  ["/orders?status=canceled", 2],
-  ["/orders?side=2", 1],
-  ["/me/fills", 2],
-  ["/me/positions", 5],
-  ["/wallet/settlements", 2],
-  ["/wallet/transactions", 9],
+  ["orders", "", "/orders", 252],
+  ["orders", "status=all", "/orders?status=all", 254],
+  ["orders", "market_id=3", "/orders?market_id=3", 1],
+  ["fills", "", "/me/fills", 2],
+  ["positions", "", "/me/positions", 5],
+  ["settlements", "", "/wallet/settlements", 2],
+  ["transactions", "", "/wallet/transactions", 9],
+  ["transactions", "type=split", "/wallet/transactions?type=split", 2],
 ] as const;
 
 describe("a file of", () => {
-  test.each(LISTS)("%s has the rows of the pages", async (path, count) => {
-    const [name = "", query = ""] = path.split("?");
-    const { status, headers, text } = await download(trader, `?${query}`, CSV, name);
+  test.each(LISTS)("%s?%s has the rows of the pages", async (list, query, path, count) => {
+    const { status, headers, text } = await fileOf(list, query);
     expect(status).toBe(200);
-    expect(headers["content-disposition"]).toMatch(/^attachment; filename="[a-z]+\.csv"$/);
+    expect(headers).toMatchObject({
+      "content-type": "text/csv; charset=utf-8",
+      "content-disposition": `attachment; filename="${list}.csv"`,
+    });
     const items = await trader.all<Record<string, unknown>>(path);
     const header = text.slice(0, text.indexOf("\r\n"));
     // An order's trades are the list of fills.
-    const rows = items.map(({ trades, ...row }) =>
-      name === "/orders" ? row : { ...row, ...(trades ? { trades } : {}) },
-    );
+    const rows = items.map(({ trades, ...row }) => row);
     expect(header.split(",").toSorted()).toEqual(Object.keys(rows[0]!).toSorted());
     expect(parse(text, header)).toEqual(rows);
     expect(rows.length).toBe(count);
   });
 
   test("orders names markets and outcomes, and has prices in cents", async () => {
-    const sheet = await sheetOf("/orders", "side=1&client_order_id=mine");
+    const sheet = await sheetOf("orders", `market_id=${quoted.id}`);
     const [{ created_at = 0, updated_at = 0, id = 0 } = {}] = await trader.all<{
       created_at?: number;
       updated_at?: number;
@@ -100,7 +101,7 @@ describe("a file of", () => {
 
   test("fills has amounts in USDC to six decimals", async () => {
     const columns = ["Outcome", "Side", "Price, ¢", "Shares", "Amount, USDC", "Role", "Fee, USDC", "Rebate, USDC"];
-    expect(pick(await sheetOf("/me/fills"), columns)).toEqual([
+    expect(pick(await sheetOf("fills"), columns)).toEqual([
       ["Outcome 2", "Buy", "99.99", "1", "-0.999900", "taker", "0.000000", "0.000000"],
       ["Outcome 0", "Sell", "33.33", "3", "0.999900", "maker", "0.015000", "0.005000"].map((value, i) =>
         i < 6 ? value : expect.stringMatching(/^0\.0\d{5}$/),
@@ -109,46 +110,47 @@ describe("a file of", () => {
   });
 
   test("positions, settlements and transactions has profits and signs", async () => {
-    const positions = pick(await sheetOf("/me/positions", `market_id=${market.id}`), [
-      "Outcome",
-      "Shares",
-      "Average, ¢",
-    ]);
+    const positions = pick(await sheetOf("positions", `market_id=${market.id}`), ["Outcome", "Shares", "Average, ¢"]);
     expect(positions.map(([outcome]) => outcome)).toEqual(["Outcome 2", "Outcome 1", "Outcome 0"]);
     expect(positions.at(-1)).toEqual(["Outcome 0", "497", "33.33"]);
-    const settlements = await sheetOf("/wallet/settlements");
+    const settlements = await sheetOf("settlements");
     expect(pick(settlements, ["You held", "Shares", "Payout, ¢", "Paid, USDC"])).toEqual([
       ["Outcome 1", "7", "0.00", "0.000000"],
       ["Outcome 0", "7", "100.00", "7.000000"],
     ]);
-    const transactions = pick(await sheetOf("/wallet/transactions"), ["Type", "Amount, USDC", "Outcome"]);
+    const transactions = pick(await sheetOf("transactions"), ["Type", "Amount, USDC", "Outcome"]);
     expect(transactions).toContainEqual(["split", "-500.000000", ""]);
     expect(transactions.at(-1)).toEqual(["deposit", "10000.000000", ""]);
   });
 
   test("a list of a user who has nothing is its head alone", async () => {
     const nobody = world.user();
-    for (const path of ["/orders", "/me/fills", "/me/positions", "/wallet/settlements"]) {
-      const { text } = await download(nobody, "", CSV, path);
-      expect(text, path).toMatch(/^[a-z_,]+\r\n$/);
+    for (const list of ["orders", "fills", "positions", "settlements"]) {
+      const { text } = await fileOf(list, "", nobody);
+      expect(text, list).toMatch(/^[a-z_,]+\r\n$/);
     }
   });
 
-  test("no list is paged, and only a file has a layout", async () => {
-    const csv = { headers: { Accept: CSV } };
-    for (const path of ["/orders", "/me/fills", "/me/positions", "/wallet/settlements", "/wallet/transactions"]) {
-      await expectRefused(trader.request("GET", `${path}?limit=1`, csv), 400, 40000, /^limit: .* has no pages/);
-      await expectRefused(trader.request("GET", `${path}?layout=spreadsheet`), 400, 40000, /^layout: only/);
-      await expectRefused(trader.request("GET", `${path}?layout=excel`, csv), 400, 40000, /^layout/);
+  test("no list is paged or shown to others, and each has two layouts", async () => {
+    for (const list of ["orders", "fills", "positions", "settlements", "transactions"]) {
+      const path = `/me/exports/${list}`;
+      await expectRefused(trader.request("GET", `${path}?limit=1`), 400, 40000, /^limit: unknown field/);
+      await expectRefused(trader.request("GET", `${path}?layout=excel`), 400, 40000, /^layout/);
+      await expectRefused(world.anonymous().request("GET", path), 401, 40100);
     }
+    await expectRefused(trader.request("GET", "/me/exports/orders?from=2&to=1"), 400, 40000, /^from/);
+    await expectRefused(trader.request("GET", "/me/exports/orders?status=open"), 400, 40000, /^status/);
   });
 });
+
+const fileOf = (list: string, query = "", client = trader) =>
+  download(client, `?${query}`, "*/*", `/me/exports/${list}`);
 
 const utc = (ms: number): string => new Date(ms).toISOString().replace("T", " ").replace("Z", "");
 
 /** The cells of a file for spreadsheets, with its head. */
-async function sheetOf(path: string, query = ""): Promise<string[][]> {
-  const { status, text } = await download(trader, `?layout=spreadsheet&${query}`, CSV, path);
+async function sheetOf(list: string, query = ""): Promise<string[][]> {
+  const { status, text } = await fileOf(list, `layout=spreadsheet&${query}`);
   expect(status).toBe(200);
   // Without it, Excel reads UTF-8 as the system's character set.
   expect(text.charCodeAt(0)).toBe(0xfeff);

@@ -1,45 +1,59 @@
-/** The user's portfolio: totals, positions, orders, fills, settlements, complete sets. */
+/** The user's portfolio: value over time, wallet, positions, orders, fills, resolved markets, transactions, complete sets. */
 import { useEffect } from "preact/hooks";
 import "./market.css";
 import "./portfolio.css";
-import { openOrders } from "../account-state.ts";
+import { hasMoreOrders, hasMorePositions, openOrders, positions } from "../account-state.ts";
+import { shares } from "../format.ts";
 import { useMarkets } from "../market-cache.ts";
-import { OpenOrders } from "../trading/open-orders.tsx";
+import { search, setSearch } from "../router.ts";
+import { CancelAllButton, OpenOrders } from "../trading/open-orders.tsx";
+import type { Order } from "../types.ts";
+import { CsvButton } from "../ui/csv-button.tsx";
 import { Loading } from "../ui/notices.tsx";
+import { SegmentedControl } from "../ui/segmented-control.tsx";
 import { useTabs } from "../ui/tabs.tsx";
 import { CompleteSets } from "./portfolio/complete-sets.tsx";
 import { Fills } from "./portfolio/fills.tsx";
-import { History } from "./portfolio/order-history.tsx";
+import { MarketFilter, useFilteredMarkets } from "./portfolio/market-filter.tsx";
+import { OrderHistory } from "./portfolio/order-history.tsx";
 import { Positions } from "./portfolio/positions.tsx";
-import { Settlements } from "./portfolio/settlements.tsx";
+import { Resolved } from "./portfolio/resolved.tsx";
 import { Summary } from "./portfolio/summary.tsx";
+import { Transactions } from "./wallet/transactions.tsx";
 
 const SECTIONS = [
   ["positions", "Positions"],
-  ["orders", "Open orders"],
-  ["history", "Order history"],
+  ["orders", "Orders"],
   ["fills", "Fills"],
-  ["settlements", "Resolved"],
+  ["resolved", "Resolved"],
+  ["transactions", "Transactions"],
   ["sets", "Split and merge"],
 ] as const;
+type Section = (typeof SECTIONS)[number][0];
+
+/** The lists that the filter and the file are of. */
+const LISTS = { positions: "positions", orders: "orders", fills: "fills", resolved: "settlements" } as const;
 
 export default function PortfolioPage() {
   useEffect(() => {
     document.title = "Portfolio · Prediction Exchange";
   }, []);
-  const { section, tabs } = useTabs("/portfolio", "Portfolio sections", SECTIONS);
+  const { section, tabs } = useTabs("/portfolio", "Portfolio sections", SECTIONS, useCounts());
   return (
     <>
       <h1 class="hidden">Portfolio</h1>
       <Summary />
       <div class="panel">
-        {tabs}
+        <div class="tab-bar">
+          {tabs}
+          <Tools section={section} />
+        </div>
         <div class="tab-panel">
           {section === "positions" && <Positions />}
-          {section === "orders" && <Orders />}
-          {section === "history" && <History />}
+          {section === "orders" && (showsAll() ? <OrderHistory /> : <LiveOrders />)}
           {section === "fills" && <Fills />}
-          {section === "settlements" && <Settlements />}
+          {section === "resolved" && <Resolved />}
+          {section === "transactions" && <Transactions isTab />}
           {section === "sets" && <CompleteSets />}
         </div>
       </div>
@@ -47,9 +61,65 @@ export default function PortfolioPage() {
   );
 }
 
-function Orders() {
-  const orders = openOrders.value;
-  const markets = useMarkets((orders ?? []).map(({ market_id }) => market_id));
-  if (orders === null) return <Loading />;
-  return <OpenOrders orders={orders} markets={markets} />;
+/** How many positions and live orders there are: none is not worth a number. */
+function useCounts(): Partial<Record<Section, string>> {
+  const held = [...(positions.value?.values() ?? [])].filter(({ quantity }) => quantity > 0).length;
+  const live = openOrders.value?.length ?? 0;
+  return {
+    ...(held > 0 && { positions: shares(held) + (hasMorePositions.value ? "+" : "") }),
+    ...(live > 0 && { orders: shares(live) + (hasMoreOrders.value ? "+" : "") }),
+  };
+}
+
+const showsAll = (): boolean => search.value.get("orders") === "all";
+
+const ORDER_VIEWS = [
+  ["live", "Live"],
+  ["all", "All"],
+] as const;
+
+function Tools({ section }: { section: Section }) {
+  const found = useFilteredMarkets();
+  const live = useLiveOrders();
+  if (section === "transactions" || section === "sets") return null;
+  const isOrders = section === "orders";
+  const only = found?.length === 1 ? (found[0]?.id ?? null) : null;
+  const isUnclear = found !== null && only === null;
+  return (
+    <div class="tools">
+      <MarketFilter />
+      {isOrders && (
+        <SegmentedControl
+          label="Orders"
+          value={showsAll() ? "all" : "live"}
+          options={ORDER_VIEWS}
+          onChange={(view) => setSearch({ orders: view === "all" ? view : null })}
+        />
+      )}
+      <CsvButton
+        list={LISTS[section]}
+        query={{ market_id: only, status: isOrders && showsAll() ? "all" : null }}
+        isDisabled={isUnclear}
+      />
+      {isOrders && live.length > 1 && !isUnclear && <CancelAllButton orders={live} marketId={only} />}
+    </div>
+  );
+}
+
+/** The open orders in the markets that the filter finds. */
+function useLiveOrders(): readonly Order[] {
+  const found = useFilteredMarkets();
+  const orders = openOrders.value ?? [];
+  if (found === null) return orders;
+  const ids = new Set(found.map(({ id }) => id));
+  return orders.filter(({ market_id }) => ids.has(market_id));
+}
+
+function LiveOrders() {
+  const orders = useLiveOrders();
+  const markets = useMarkets(orders.map(({ market_id }) => market_id));
+  const isFiltered = useFilteredMarkets() !== null;
+  if (openOrders.value === null) return <Loading />;
+  const empty = isFiltered ? "No open orders in markets of this name." : "No open orders.";
+  return <OpenOrders orders={orders} markets={markets} hasOwnCancelAll empty={empty} />;
 }

@@ -64,7 +64,7 @@ export function AmendDialog({
         }}
       >
         <p>
-          <OrderName order={order} market={market} isSingleMarket={false} />
+          <OrderName order={order} market={market} />
         </p>
         <NumberField label="Price" unit="¢" kind={PRICE} value={price} onInput={setPrice} problem={problems.price} />
         <NumberField

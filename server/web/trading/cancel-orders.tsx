@@ -1,4 +1,5 @@
 /** Cancels one order, or all of them after a confirmation. */
+import { hasMoreOrders } from "../account-state.ts";
 import { ApiError } from "../api.ts";
 import { errorMessage } from "../error-messages.ts";
 import { shares } from "../format.ts";
@@ -6,6 +7,7 @@ import { request } from "../session.ts";
 import type { Order } from "../types.ts";
 import { useAction } from "../ui/action.ts";
 import { Dialog } from "../ui/dialog.tsx";
+import { Icon } from "../ui/icon.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { toast } from "../ui/toast.tsx";
 
@@ -32,12 +34,12 @@ export function CancelButton({ order, onDone }: { order: Order; onDone: () => vo
   return (
     <button
       type="button"
-      class="small danger"
+      title="Cancel"
       disabled={isBusy}
       aria-label={`Cancel order ${order.id}`}
       onClick={() => void run()}
     >
-      {isBusy ? "Canceling…" : "Cancel"}
+      <Icon name="close" />
     </button>
   );
 }
@@ -71,6 +73,7 @@ export function CancelAllDialog({
       >
         <p>
           This cancels all your open orders {marketId === null ? "in all markets" : "in this market"} (now{" "}
+          {hasMoreOrders.value ? "more than " : ""}
           {shares(count)}), including orders from bots. Fills stand; holds are released.
         </p>
         <ErrorNotice error={error} />

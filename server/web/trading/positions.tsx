@@ -2,17 +2,17 @@
 import { cents, money, priceNumber, shares } from "../format.ts";
 import { marketName, outcomeName } from "../market-cache.ts";
 import { href } from "../router.ts";
-import { Dot } from "../series.tsx";
 import type { Market } from "../types.ts";
 import { Money, Profit } from "../ui/amounts.tsx";
 import { type Column, Table } from "../ui/table.tsx";
-import { Tile } from "../ui/tile.tsx";
+import { RowMarket, RowOutcome } from "./order-name.tsx";
 import { sumOf, type ValuedPosition } from "./valuation.ts";
 
 /** Both figures in one column, for narrow tables. */
 const bothProfits: Column<ValuedPosition> = {
   title: "Profit",
   isNumber: true,
+  phone: "lower",
   show: ({ unrealized_pnl, realized_pnl }) => (
     <span>
       <Profit micro={unrealized_pnl} />
@@ -42,36 +42,17 @@ const amountColumns: readonly Column<ValuedPosition>[] = [
   { title: "Now, ¢", isNumber: true, show: ({ price }) => priceNumber(price) },
 ];
 
+/** "5,000 No at 61.0¢, now 64.25¢" */
+function positionLine(position: ValuedPosition, market: Market | undefined, hasOutcome: boolean): string {
+  const { outcome_id, quantity, average_price, price } = position;
+  const what = hasOutcome ? ` ${outcomeName(market, outcome_id)}` : " shares";
+  const average = average_price === null ? "–" : cents(Math.round(average_price));
+  return `${shares(quantity)}${what} at ${average}, now ${cents(price)}`;
+}
+
 interface PositionProps {
   position: ValuedPosition;
   markets: ReadonlyMap<number, Market>;
-}
-
-function PositionMarket({ position, markets }: PositionProps) {
-  const { market_id, outcome_id, quantity, average_price, price } = position;
-  const market = markets.get(market_id);
-  const average = average_price === null ? "–" : cents(Math.round(average_price));
-  return (
-    <span class="tiled">
-      {market !== undefined && <Tile slug={market.slug} size="tiny" />}
-      <a href={href(`/markets/${market?.slug ?? market_id}?outcome=${outcome_id}`)}>{marketName(market, market_id)}</a>
-      {/* On a phone, instead of the columns. */}
-      <small class="terms" translate={false}>
-        {shares(quantity)} {outcomeName(market, outcome_id)} at {average}, now {cents(price)}
-      </small>
-    </span>
-  );
-}
-
-function PositionOutcome({ position: { market_id, outcome_id }, markets }: PositionProps) {
-  const market = markets.get(market_id);
-  const outcome = market?.outcomes.find(({ id }) => id === outcome_id);
-  return (
-    <span class="outcome-name" translate={false}>
-      {market !== undefined && outcome !== undefined && <Dot market={market} outcome={outcome} />}
-      {outcomeName(market, outcome_id)}
-    </span>
-  );
 }
 
 /** A profit as a bar to the right of a line, a loss to its left. @param most the largest of all, micro-USDC */
@@ -101,6 +82,7 @@ function profitColumns(positions: readonly ValuedPosition[]): readonly Column<Va
     {
       title: "Profit",
       isNumber: true,
+      phone: "lower",
       show: ({ unrealized_pnl }) => (
         <span class="profit">
           {unrealized_pnl !== null && <ProfitBar micro={unrealized_pnl} most={most} />}
@@ -165,15 +147,28 @@ export function PositionsTable({
       : [
           {
             title: "Market",
-            show: (position: ValuedPosition) => <PositionMarket position={position} markets={markets} />,
+            phone: "main" as const,
+            show: (position: ValuedPosition) => {
+              const market = markets.get(position.market_id);
+              return <RowMarket row={position} market={market} terms={positionLine(position, market, true)} />;
+            },
             total: `${count}, cost ${money(sumOf(positions.map(({ cost }) => cost)))}`,
           },
         ]),
-    { title: "Outcome", show: (position) => <PositionOutcome position={position} markets={markets} /> },
+    {
+      title: "Outcome",
+      ...(isSingleMarket ? { phone: "main" } : {}),
+      show: (position) => {
+        const market = markets.get(position.market_id);
+        const terms = isSingleMarket ? { terms: positionLine(position, market, false) } : {};
+        return <RowOutcome row={position} market={market} {...terms} />;
+      },
+    },
     ...amountColumns,
     {
       title: "Value",
       isNumber: true,
+      phone: "upper",
       show: ({ market_value }) => <Money micro={market_value} />,
       ...(isSingleMarket ? {} : { total: money(sumOf(positions.map(({ market_value }) => market_value))) }),
     },
@@ -185,13 +180,6 @@ export function PositionsTable({
     },
   ];
   return (
-    <Table
-      caption={caption}
-      columns={columns}
-      rows={positions}
-      keyOf={({ outcome_id }) => outcome_id}
-      empty={empty}
-      className={isSingleMarket ? "" : "positions"}
-    />
+    <Table caption={caption} columns={columns} rows={positions} keyOf={({ outcome_id }) => outcome_id} empty={empty} />
   );
 }

@@ -18,16 +18,27 @@ export interface Pages<T> {
 
 const PAGE_ITEMS = 50;
 const MAX_PAGE_ITEMS = 200;
+/** Items that a reload reads again. */
+const MAX_RELOADED = 1_000;
 
-/** A cursor-paged list. A reload keeps its length, up to the largest page the API serves. @param path null: don't fetch yet */
+/** A cursor-paged list. A reload keeps its length, up to MAX_RELOADED items. @param path null: don't fetch yet */
 export function usePages<T>(path: string | null, query: Query = {}): Pages<T> {
   const key = JSON.stringify([path, query]);
   const shown = useRef(0);
   const read = (options: { query: Query; signal?: AbortSignal }): Promise<Page<T>> =>
     request("GET", required(path, "the list's path"), options);
-  const readFirst = (signal: AbortSignal): Promise<Page<T>> => {
-    const limit = shown.current > PAGE_ITEMS ? { limit: Math.min(shown.current, MAX_PAGE_ITEMS) } : {};
-    return read({ query: { ...limit, ...query }, signal });
+  const readFirst = async (signal: AbortSignal): Promise<Page<T>> => {
+    const wanted = Math.min(shown.current, MAX_RELOADED);
+    const limit = wanted > PAGE_ITEMS ? { limit: Math.min(wanted, MAX_PAGE_ITEMS) } : {};
+    const page = await read({ query: { ...limit, ...query }, signal });
+    const items = [...page.items];
+    let cursor = page.next_cursor;
+    while (items.length < wanted && cursor !== null) {
+      const next = await read({ query: { ...limit, ...query, cursor }, signal });
+      items.push(...next.items);
+      cursor = next.next_cursor;
+    }
+    return { items, next_cursor: cursor };
   };
   const first = useFetch<Page<T>>(path === null ? null : readFirst, key);
   const { data } = first;

@@ -8,16 +8,17 @@ export interface Column<T> {
   readonly show: (row: T) => Children;
   /** In the row of totals. */
   readonly total?: Children;
+  /** Where the cell stands on a phone, if rows are of two lines there: cells without a place are hidden. */
+  readonly phone?: "main" | "upper" | "lower" | "end";
 }
 
-/** A table. On a phone, each row becomes a card with the column titles beside the values. */
+/** A table. On a phone, each row becomes a card with the column titles beside the values, or two lines: see `phone`. */
 export function Table<T>({
   caption,
   columns,
   rows,
   keyOf,
   empty,
-  className = "",
 }: {
   /** For screen readers. */
   caption: string;
@@ -25,12 +26,11 @@ export function Table<T>({
   rows: readonly T[];
   keyOf: (row: T) => string | number;
   empty: Children;
-  /** For rows of their own on a phone. */
-  className?: string;
 }) {
   if (rows.length === 0) return <Empty>{empty}</Empty>;
+  const hasPlaces = columns.some(({ phone }) => phone !== undefined);
   return (
-    <table class={`cards ${className}`}>
+    <table class={hasPlaces ? "cards rows" : "cards"}>
       <caption class="hidden">{caption}</caption>
       <thead>
         <tr>
@@ -44,10 +44,11 @@ export function Table<T>({
       <tbody>
         {rows.map((row) => (
           <tr key={keyOf(row)}>
-            {columns.map(({ title, isNumber, show }) => (
+            {columns.map(({ title, isNumber, show, phone }) => (
               <td
                 key={title}
                 data-title={title}
+                data-phone={phone}
                 class={isNumber ? "right number" : ""}
                 translate={isNumber ? false : undefined}
               >
@@ -60,10 +61,11 @@ export function Table<T>({
       {columns.some(({ total }) => total !== undefined) && (
         <tfoot>
           <tr>
-            {columns.map(({ title, isNumber, total }) => (
+            {columns.map(({ title, isNumber, total, phone }) => (
               <td
                 key={title}
                 data-title={total === undefined ? undefined : title}
+                data-phone={phone}
                 class={isNumber ? "right number" : ""}
                 translate={isNumber ? false : undefined}
               >

@@ -7,18 +7,19 @@ import type { Children } from "./use-data.ts";
 
 /**
  * Selects a section by the ?show= parameter, the first section by default, and renders links to all sections.
- * @param path of the page @param label of the navigation, for screen readers
+ * @param path of the page @param label of the navigation, for screen readers @param counts beside the texts
  */
 export function useTabs<T extends string>(
   path: string,
   label: string,
   sections: readonly (readonly [name: T, text: string])[],
+  counts: Readonly<Partial<Record<string, string>>> = {},
 ): { section: T; tabs: Children } {
   const [first] = required(sections[0], "a section");
   const addressOf = (name: T): string => href(name === first ? path : `${path}?show=${name}`);
   const requested = search.value.get("show");
   const section = sections.find(([name]) => name === requested)?.[0] ?? first;
-  const links = sections.map(([name, text]) => [addressOf(name), text] as const);
+  const links = sections.map(([name, text]) => [addressOf(name), text, counts[name]] as const);
   return { section, tabs: <Tabs label={label} tabs={links} current={addressOf(section)} /> };
 }
 
@@ -29,7 +30,7 @@ export function Tabs({
   current,
 }: {
   label: string;
-  tabs: readonly (readonly [string, string])[];
+  tabs: readonly (readonly [address: string, text: string, count?: string | undefined])[];
   current: string;
 }) {
   const nav = useRef<HTMLElement>(null);
@@ -39,9 +40,15 @@ export function Tabs({
   }, [current]);
   return (
     <nav class="tabs" aria-label={label} ref={nav}>
-      {tabs.map(([address, text]) => (
+      {tabs.map(([address, text, count]) => (
         <a key={address} href={address} aria-current={address === current ? "page" : undefined}>
           {text}
+          {count !== undefined && (
+            <small translate={false}>
+              <span class="hidden">, </span>
+              {count}
+            </small>
+          )}
         </a>
       ))}
     </nav>

@@ -23,7 +23,7 @@ interface HousePayment extends Payment {
 export function House() {
   const solvency = useFetch((signal) => call<Solvency>("GET", "/solvency", { signal }), "house");
   const limits = useFetch<Limits>((signal) => request("GET", "/me/limits", { signal }), "limits");
-  const approvals = useFetch(() => fetchAll<Approval>("/admin/approvals"), "approvals");
+  const approvals = useFetch(() => fetchAll<Approval>("/admin/approvals").then(({ items }) => items), "approvals");
   const [payment, setPayment] = useState<HousePayment | null>(null);
   const [revoking, setRevoking] = useState<Approval | null>(null);
   /** Key of the form: clears it after each payment. */

@@ -45,7 +45,7 @@ export function Withdrawals() {
     status: status === "all" ? null : status,
     user_id: userId,
   });
-  const approvals = useFetch(() => fetchAll<Approval>("/admin/approvals"), "approvals");
+  const approvals = useFetch(() => fetchAll<Approval>("/admin/approvals").then(({ items }) => items), "approvals");
   const [opened, setOpened] = useState<Opened | null>(null);
   const approvalOf = ({ id }: OperatorWithdrawal): Approval | null =>
     approvals.data?.find(({ action, subject }) => action === PAY && subject === id) ?? null;

@@ -1,4 +1,5 @@
 /** The outcomes of a market with more than two: their chances, and buttons that open the ticket. */
+import "../../trading/rows.css";
 import { cents, chanceText, compact, shares } from "../../format.ts";
 import { chances } from "../../market-tickers.ts";
 import { href } from "../../router.ts";

@@ -1,53 +1,108 @@
 /** The user's fills, newest first. */
-import { dateTime, humanize, money, priceNumber, shares } from "../../format.ts";
-import { useMarkets } from "../../market-cache.ts";
-import { OrderName } from "../../trading/order-name.tsx";
-import type { Order, OwnFill } from "../../types.ts";
+import { notionalMicro } from "../../../../engine/money.ts";
+import { capitalized, money, priceNumber, rowClock, shares, signedMoney } from "../../format.ts";
+import { outcomeName, useMarkets } from "../../market-cache.ts";
+import { RowMarket, RowOutcome, SideBadge } from "../../trading/order-name.tsx";
+import type { Market, Order, OwnFill } from "../../types.ts";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { type Column, LoadMore, Table } from "../../ui/table.tsx";
 import { useLivePages } from "./live-pages.tsx";
+import { ChooseMarket, useFilteredMarkets } from "./market-filter.tsx";
 
 function fillsOf({ id, market_id, outcome_id, side, builder_code, trades }: Order): OwnFill[] {
   return trades.map((fill) => ({ ...fill, order_id: id, market_id, outcome_id, side, builder_code }));
 }
 
-/** @param marketId only the fills of this market, in a panel that names them */
-export function Fills({ marketId = null }: { marketId?: number | null }) {
-  const { items, error, more, reload, newer } = useLivePages("/me/fills", { market_id: marketId }, (order) =>
-    marketId === null || order.market_id === marketId ? fillsOf(order) : [],
-  );
-  const markets = useMarkets((items ?? []).map(({ market_id }) => market_id));
-  const columns: Column<OwnFill>[] = [
-    {
-      title: "Fill",
-      show: (fill) => (
-        <OrderName order={fill} market={markets.get(fill.market_id)} isSingleMarket={marketId !== null} />
-      ),
+/** What the fill paid or brought, before fee and rebate: micro-USDC. */
+function amountOf({ side, price, quantity }: OwnFill): number {
+  const notional = notionalMicro(price, quantity);
+  return side === 1 ? -notional : notional;
+}
+
+/** "Maker", and where the shares come from or go to, unless they change hands. */
+function roleText({ role, match_type }: OwnFill): string {
+  const text = capitalized(role as string);
+  return match_type === "direct" ? text : `${text}, ${match_type}`;
+}
+
+/** "Buy 43 Yes at 52.0¢" @param hasOutcome false where the outcome stands above */
+function fillLine({ side, quantity, outcome_id, price }: OwnFill, market: Market | undefined, hasOutcome: boolean) {
+  const what = hasOutcome ? ` ${outcomeName(market, outcome_id)}` : "";
+  return `${side === 1 ? "Buy" : "Sell"} ${shares(quantity)}${what} at ${priceNumber(price)}¢`;
+}
+
+function columnsOf(markets: ReadonlyMap<number, Market>, isSingleMarket: boolean): readonly Column<OwnFill>[] {
+  const marketColumn: Column<OwnFill> = {
+    title: "Market",
+    phone: "main",
+    show: (fill) => {
+      const market = markets.get(fill.market_id);
+      return <RowMarket row={fill} market={market} terms={fillLine(fill, market, true)} />;
     },
-    { title: "Price, ¢", isNumber: true, show: ({ price }) => priceNumber(price) },
-    { title: "Shares", isNumber: true, show: ({ quantity }) => shares(quantity) },
-    { title: "Type", show: ({ match_type, role }) => `${humanize(match_type as string)}, ${humanize(role as string)}` },
+  };
+  return [
     {
-      title: "Fee and rebate",
-      isNumber: true,
-      show: ({ fee, rebate }) => (
-        <span>
-          {fee > 0 && <span>−{money(fee)}</span>}
-          {rebate > 0 && <span class="up"> +{money(rebate)}</span>}
-          {fee + rebate === 0 && "–"}
+      title: "Time",
+      phone: "lower",
+      show: ({ created_at }) => (
+        <span class="muted" translate={false}>
+          {rowClock(created_at)}
         </span>
       ),
     },
-    { title: "Time", isNumber: true, show: ({ created_at }) => dateTime(created_at) },
+    ...(isSingleMarket ? [] : [marketColumn]),
+    {
+      title: "Outcome",
+      ...(isSingleMarket ? { phone: "main" } : {}),
+      show: (fill) => {
+        const market = markets.get(fill.market_id);
+        return (
+          <RowOutcome
+            row={fill}
+            market={market}
+            {...(isSingleMarket ? { terms: fillLine(fill, market, false) } : {})}
+          />
+        );
+      },
+    },
+    { title: "Side", show: ({ side }) => <SideBadge side={side} /> },
+    { title: "Price, ¢", isNumber: true, show: ({ price }) => priceNumber(price) },
+    { title: "Shares", isNumber: true, show: ({ quantity }) => shares(quantity) },
+    { title: "Amount", isNumber: true, phone: "upper", show: (fill) => signedMoney(amountOf(fill)) },
+    { title: "Role", show: (fill) => <span class="muted">{roleText(fill)}</span> },
+    { title: "Fee", isNumber: true, show: ({ fee }) => <span class="muted">{fee > 0 ? `−${money(fee)}` : "–"}</span> },
+    {
+      title: "Rebate",
+      isNumber: true,
+      show: ({ rebate }) => <span class="muted">{rebate > 0 ? signedMoney(rebate) : "–"}</span>,
+    },
   ];
+}
+
+/** @param marketId only the fills of this market, in a panel that names them; null: of the markets that the filter finds */
+export function Fills({ marketId = null }: { marketId?: number | null }) {
+  const found = useFilteredMarkets();
+  const [only] = found ?? [];
+  const isUnclear = marketId === null && found !== null && found.length !== 1;
+  const wanted = marketId ?? only?.id ?? null;
+  const { items, error, more, reload } = useLivePages(isUnclear ? null : "/me/fills", { market_id: wanted }, (order) =>
+    wanted === null || order.market_id === wanted ? fillsOf(order) : [],
+  );
+  const markets = useMarkets((items ?? []).map(({ market_id }) => market_id));
   return (
     <section class="bare" aria-label="Fills">
       {marketId === null && <h2 class="hidden">Fills</h2>}
-      {newer}
+      {isUnclear && <ChooseMarket found={found} />}
       <ErrorNotice error={error} retry={reload} />
-      {items === null && error === null && <Loading />}
+      {items === null && error === null && !isUnclear && <Loading />}
       {items !== null && (
-        <Table caption="Your fills" columns={columns} rows={items} keyOf={({ id }) => id} empty="No fills yet." />
+        <Table
+          caption="Your fills"
+          columns={columnsOf(markets, marketId !== null)}
+          rows={items}
+          keyOf={({ id }) => id}
+          empty="No fills yet."
+        />
       )}
       <LoadMore more={more} />
     </section>

@@ -1,28 +1,28 @@
-/** A cursor-paged list that order updates extend live. */
-import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+/** A cursor-paged list that order updates extend live. Renders nothing. */
+import { useEffect, useRef } from "preact/hooks";
 import { onOrderUpdate } from "../../account-state.ts";
 import type { Query } from "../../api.ts";
 import type { Order } from "../../types.ts";
-import { Notice } from "../../ui/notices.tsx";
 import { type Pages, usePages } from "../../ui/paged-list.ts";
 import { useBatched } from "../../ui/throttle.ts";
+import { useOnLive } from "../../ui/use-data.ts";
 
-/** Items added live before the list stops growing: a bot's orders would make it endless. */
+/** Items added live before the list is read anew: a bot's orders would make it endless. */
 const MAX_ADDED = 200;
+const RELOAD_MS = 5_000;
 
 /**
- * A cursor-paged list, newest first, extended by order updates. Past a bound it stops growing, and offers a refresh
- * instead.
+ * A cursor-paged list, newest first, extended by order updates. Past a bound it is read anew now and then instead, which
+ * keeps its length.
+ * @param path null: don't fetch yet
  */
 export function useLivePages<T extends { readonly id: number }>(
-  path: string,
+  path: string | null,
   query: Query,
   itemsOf: (order: Order) => readonly T[],
-): Pages<T> & { readonly newer: ComponentChildren } {
+): Pages<T> {
   const pages = usePages<T>(path, query);
   const added = useRef(0);
-  const [hasNewer, setNewer] = useState(false);
   const add = useBatched((orders: readonly Order[]) =>
     pages.set((before) => {
       const byId = new Map(before.map((item) => [item.id, item]));
@@ -30,25 +30,20 @@ export function useLivePages<T extends { readonly id: number }>(
       const oldest = pages.more === null ? 0 : (before.at(-1)?.id ?? 0);
       for (const item of orders.flatMap(itemsOf)) {
         if (item.id < oldest) continue;
-        if (!byId.has(item.id) && added.current++ >= MAX_ADDED) setNewer(true);
-        else byId.set(item.id, item);
+        if (byId.has(item.id) || added.current++ < MAX_ADDED) byId.set(item.id, item);
       }
       return [...byId.values()].sort((a, b) => b.id - a.id);
     }),
   );
   useEffect(() => onOrderUpdate(add), []);
-  const reload = (): void => {
-    added.current = 0;
-    setNewer(false);
-    pages.reload();
-  };
-  const newer = hasNewer && (
-    <Notice>
-      Newer items are available.{" "}
-      <button type="button" class="small" onClick={reload}>
-        Refresh
-      </button>
-    </Notice>
-  );
-  return { ...pages, reload, newer };
+  useOnLive(pages.reload);
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (added.current <= MAX_ADDED) return;
+      added.current = 0;
+      pages.reload();
+    }, RELOAD_MS);
+    return () => clearInterval(timer);
+  }, [pages.reload]);
+  return pages;
 }

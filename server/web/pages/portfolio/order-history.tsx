@@ -1,13 +1,15 @@
-/** All of the user's orders, newest first. */
+/** The user's orders of every state, newest first. */
 import { reasonText } from "../../error-messages.ts";
-import { dateTime, humanize, priceNumber, shares } from "../../format.ts";
+import { humanize, priceNumber, shares } from "../../format.ts";
 import { useMarkets } from "../../market-cache.ts";
-import { OrderName, orderTerms } from "../../trading/order-name.tsx";
+import { orderColumns } from "../../trading/open-orders.tsx";
+import { FilledTrack, orderTerms } from "../../trading/order-name.tsx";
 import type { Order } from "../../types.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { type Column, LoadMore, Table } from "../../ui/table.tsx";
 import { useLivePages } from "./live-pages.tsx";
+import { ChooseMarket, useFilteredMarkets } from "./market-filter.tsx";
 
 const STATUS_TONES: Readonly<Record<string, "" | "good" | "bad" | "warn">> = {
   open: "good",
@@ -16,42 +18,46 @@ const STATUS_TONES: Readonly<Record<string, "" | "good" | "bad" | "warn">> = {
   rejected: "bad",
 };
 
-const ALL = { status: "all" } as const;
+const stateColumns: readonly Column<Order>[] = [
+  { title: "Price, ¢", isNumber: true, show: (order) => <PriceOf {...order} /> },
+  { title: "Filled", show: (order) => <FilledTrack {...order} /> },
+  { title: "Shares", isNumber: true, show: ({ quantity }) => shares(quantity) },
+  {
+    title: "Status",
+    phone: "upper",
+    show: ({ status, reason: why }) => (
+      <span>
+        <Badge text={humanize(status as string)} tone={STATUS_TONES[status as string] ?? ""} />
+        {why !== null && <small class="below faint">{reasonText(why as string)}</small>}
+      </span>
+    ),
+  },
+  { title: "Lasts", show: (order) => <span class="muted">{orderTerms(order)}</span> },
+];
 
-const toItems = (order: Order): readonly Order[] => [order];
-
-export function History() {
-  const { items, error, more, reload, newer } = useLivePages("/orders", ALL, toItems);
+export function OrderHistory() {
+  const found = useFilteredMarkets();
+  const isUnclear = found !== null && found.length !== 1;
+  const only = found?.[0]?.id ?? null;
+  const { items, error, more, reload } = useLivePages(
+    isUnclear ? null : "/orders",
+    { status: "all", market_id: only },
+    (order) => (only === null || order.market_id === only ? [order] : []),
+  );
   const markets = useMarkets((items ?? []).map(({ market_id }) => market_id));
-  const columns: Column<Order>[] = [
-    {
-      title: "Order",
-      show: (order) => <OrderName order={order} market={markets.get(order.market_id)} isSingleMarket={false} />,
-    },
-    { title: "Price, ¢", isNumber: true, show: (order) => <PriceOf {...order} /> },
-    { title: "Filled", isNumber: true, show: ({ filled, quantity }) => `${shares(filled)} of ${shares(quantity)}` },
-    { title: "Time in force", show: orderTerms },
-    {
-      title: "Status",
-      show: ({ status, reason: why }) => (
-        <span>
-          <Badge text={humanize(status as string)} tone={STATUS_TONES[status as string] ?? ""} />
-          {why !== null && <small class="below faint">{reasonText(why as string)}</small>}
-        </span>
-      ),
-    },
-    { title: "Placed", isNumber: true, show: ({ created_at }) => dateTime(created_at) },
-  ];
   return (
-    <section class="bare" aria-labelledby="history-title">
-      <h2 id="history-title" class="hidden">
-        Order history
-      </h2>
-      {newer}
+    <section class="bare" aria-label="Order history">
+      {isUnclear && <ChooseMarket found={found} />}
       <ErrorNotice error={error} retry={reload} />
-      {items === null && error === null && <Loading />}
+      {items === null && error === null && !isUnclear && <Loading />}
       {items !== null && (
-        <Table caption="Order history" columns={columns} rows={items} keyOf={({ id }) => id} empty="No orders yet." />
+        <Table
+          caption="Order history"
+          columns={[...orderColumns(markets, false), ...stateColumns]}
+          rows={items}
+          keyOf={({ id }) => id}
+          empty="No orders yet."
+        />
       )}
       <LoadMore more={more} />
     </section>

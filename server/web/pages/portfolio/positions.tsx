@@ -1,20 +1,34 @@
 /** Open positions valued at last prices. */
-import { positions } from "../../account-state.ts";
+import { hasMorePositions, MAX_LOADED, positions } from "../../account-state.ts";
+import { shares } from "../../format.ts";
 import { PositionsTable } from "../../trading/positions.tsx";
 import { useValuedPositions } from "../../trading/valuation.ts";
-import { Loading } from "../../ui/notices.tsx";
+import { Loading, Notice } from "../../ui/notices.tsx";
+import { useFilteredMarkets } from "./market-filter.tsx";
 
 export function Positions() {
   const { valued, markets } = useValuedPositions();
+  const found = useFilteredMarkets();
   if (positions.value === null) return <Loading />;
-  const open = valued.filter(({ quantity }) => quantity > 0);
+  const ids = found === null ? null : new Set(found.map(({ id }) => id));
+  const open = valued.filter(({ quantity, market_id }) => quantity > 0 && (ids === null || ids.has(market_id)));
   open.sort((a, b) => (b.market_value ?? 0) - (a.market_value ?? 0) || a.outcome_id - b.outcome_id);
   return (
     <section class="bare" aria-labelledby="positions-title">
       <h2 id="positions-title" class="hidden">
         Positions
       </h2>
-      <PositionsTable caption="Your positions" positions={open} markets={markets} empty="No open positions." />
+      {hasMorePositions.value && (
+        <Notice>
+          These are the positions in the newest {shares(MAX_LOADED)} outcomes. A CSV file has all of them.
+        </Notice>
+      )}
+      <PositionsTable
+        caption="Your positions"
+        positions={open}
+        markets={markets}
+        empty={ids === null ? "No open positions." : "No open positions in markets of this name."}
+      />
       <p class="hint">Positions are valued at last prices. A sale yields what the book pays, less the trading fee.</p>
     </section>
   );

@@ -1,18 +1,17 @@
 /** Every change of the user's balance, with filters and a CSV download. */
-import { useEffect, useState } from "preact/hooks";
-import { balance } from "../../account-state.ts";
+import "./transactions.css";
 import type { Query } from "../../api.ts";
 import { dateTime, humanize, signedMoney } from "../../format.ts";
 import { marketName, outcomeName, useMarkets } from "../../market-cache.ts";
 import { href, search, setSearch } from "../../router.ts";
-import { requestRaw } from "../../session.ts";
 import type { Market, Transaction } from "../../types.ts";
-import { useAction } from "../../ui/action.ts";
 import { Money } from "../../ui/amounts.tsx";
+import { CsvButton } from "../../ui/csv-button.tsx";
 import { Field, Select } from "../../ui/fields.tsx";
-import { ErrorNotice, Loading, Notice } from "../../ui/notices.tsx";
+import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { usePages } from "../../ui/paged-list.ts";
 import { type Column, LoadMore, Table } from "../../ui/table.tsx";
+import { useFresh } from "../../ui/use-fresh.ts";
 
 const TYPES = [
   ["", "All"],
@@ -32,7 +31,8 @@ function dayStart(text: string, later = 0): number | null {
   return match === null ? null : new Date(Number(match[1]), Number(match[2]) - 1, Number(match[3]) + later).getTime();
 }
 
-export function Transactions() {
+/** @param isTab in a panel of tabs, which names it */
+export function Transactions({ isTab = false }: { isTab?: boolean }) {
   const params = search.value;
   const type = TYPES.find(([name]) => name === params.get("type"))?.[0] ?? "";
   const [from, to] = [params.get("from") ?? "", params.get("to") ?? ""];
@@ -40,9 +40,7 @@ export function Transactions() {
   const isReversed = fromMs !== null && endMs !== null && fromMs >= endMs;
   const query: Query = { type, from: fromMs, to: endMs === null ? null : endMs - 1 };
   const { items, error, more, reload } = usePages<Transaction>(isReversed ? null : "/wallet/transactions", query);
-  const total = balance.value?.total;
-  const [shownTotal, setShownTotal] = useState(total);
-  useEffect(() => setShownTotal(total), [items]);
+  useFresh(reload);
   const markets = useMarkets((items ?? []).map(({ market_id }) => market_id).filter((id) => id !== null));
   const columns: Column<Transaction>[] = [
     { title: "Time", show: ({ created_at }) => dateTime(created_at) },
@@ -56,11 +54,10 @@ export function Transactions() {
     { title: "Balance after", isNumber: true, show: ({ balance_after }) => <Money isExact micro={balance_after} /> },
   ];
   return (
-    <section class="panel" aria-labelledby="transactions-title">
-      <div class="section-head">
-        <h2 id="transactions-title">Transactions</h2>
-        <Download query={query} isDisabled={isReversed} />
-      </div>
+    <section class={isTab ? "bare" : "panel"} aria-labelledby="transactions-title">
+      <h2 id="transactions-title" class={isTab ? "hidden" : ""}>
+        Transactions
+      </h2>
       <div class="transaction-filters">
         <Select label="Type" value={type} options={TYPES} onChange={(name) => setSearch({ type: name })} />
         <Field label="From" type="date" value={from} onInput={(text) => setSearch({ from: text })} />
@@ -71,15 +68,10 @@ export function Transactions() {
           onInput={(text) => setSearch({ to: text })}
           problem={isReversed ? "Must not be before the start date." : null}
         />
+        <div class="download">
+          <CsvButton list="transactions" query={query} isDisabled={isReversed} />
+        </div>
       </div>
-      {items !== null && shownTotal !== total && (
-        <Notice>
-          Newer transactions are available.{" "}
-          <button type="button" class="small" onClick={reload}>
-            Refresh
-          </button>
-        </Notice>
-      )}
       <ErrorNotice error={error} retry={reload} />
       {items === null && error === null && !isReversed && <Loading />}
       {items !== null && (
@@ -115,40 +107,5 @@ function Subject({
         {order_id !== null && ` order ${order_id}`}
       </small>
     </span>
-  );
-}
-
-/** Downloads all transactions that match the filters. */
-function Download({ query, isDisabled }: { query: Query; isDisabled: boolean }) {
-  const [isIncomplete, setIncomplete] = useState(false);
-  const { run, isBusy, error } = useAction(async () => {
-    setIncomplete(false);
-    const response = await requestRaw("GET", "/wallet/transactions", { query, accept: "text/csv" });
-    let file: Blob;
-    try {
-      file = await response.blob();
-    } catch {
-      // The server aborts the response if it can't complete the file.
-      setIncomplete(true);
-      return;
-    }
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(file);
-    link.download = "transactions.csv";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-  });
-  return (
-    <>
-      <button type="button" class="small" disabled={isBusy || isDisabled} onClick={() => void run()}>
-        {isBusy ? "Downloading…" : "Download CSV"}
-      </button>
-      {isIncomplete && (
-        <p class="notice bad" role="alert">
-          Download incomplete. Try again, or choose a shorter period.
-        </p>
-      )}
-      <ErrorNotice error={error} />
-    </>
   );
 }
