@@ -8,7 +8,7 @@ import type { Limits } from "../../types.ts";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { Table } from "../../ui/table.tsx";
 import { useFetch } from "../../ui/use-data.ts";
-import { useFresh } from "../../ui/use-fresh.ts";
+import { useFresh, usePolled } from "../../ui/use-fresh.ts";
 import { Panel } from "./panel.tsx";
 
 type RateLimit = Limits["rate_limits"][number];
@@ -73,6 +73,13 @@ function Activity({ used, limit }: { used: number; limit: number }) {
   );
 }
 
+/** The limits change with each request of any program, so they are read again while they are shown. */
+function Polling({ reload }: { reload: () => void }) {
+  usePolled(reload, INTERVAL_MS);
+  return null;
+}
+const INTERVAL_MS = 5_000;
+
 const SCOPE_TEXT: Readonly<Record<string, string>> = {
   user: "user",
   address: "IP address",
@@ -82,17 +89,16 @@ const SCOPE_TEXT: Readonly<Record<string, string>> = {
 /** Lists the rate limits that were used, or all of them. */
 function RateLimits({ limits, reload }: { limits: readonly RateLimit[]; reload: () => void }) {
   const [isShowingAll, setShowingAll] = useState(false);
+  const [isOpen, setOpen] = useState(false);
   const used = limits.filter(({ remaining, limit }) => remaining < limit);
   const rows = [...(isShowingAll ? limits : used)].sort((a, b) => a.remaining / a.limit - b.remaining / b.limit);
   return (
-    <details>
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>API rate limits</summary>
+      {isOpen && <Polling reload={reload} />}
       <div class="stack">
         <p>Requests per minute and route, most used first.</p>
         <div class="row">
-          <button type="button" class="small" onClick={reload}>
-            Refresh
-          </button>
           <button type="button" class="small" aria-pressed={isShowingAll} onClick={() => setShowingAll(!isShowingAll)}>
             Show all {limits.length}
           </button>

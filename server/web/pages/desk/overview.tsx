@@ -1,4 +1,5 @@
 /** Pending work, solvency and health of the exchange. */
+import { useCallback } from "preact/hooks";
 import { call } from "../../api.ts";
 import { dateTime } from "../../format.ts";
 import { base, href } from "../../router.ts";
@@ -7,6 +8,7 @@ import { Money } from "../../ui/amounts.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { useFetch } from "../../ui/use-data.ts";
+import { usePolled } from "../../ui/use-fresh.ts";
 import { Facts } from "./facts.tsx";
 import { Heading } from "./heading.tsx";
 import {
@@ -25,22 +27,20 @@ const CARDS: readonly (readonly [keyof PendingCounts, string, string])[] = [
   ["resolutions", "Markets to resolve", "/desk/markets?status=closed"],
 ];
 
+const INTERVAL_MS = 10_000;
+
 export function Overview() {
   const solvency = useFetch((signal) => call<Solvency>("GET", "/solvency", { signal }), "solvency");
   const health = useFetch(readHealth, "health");
-  const reload = (): void => {
+  const reload = useCallback(() => {
     void refreshPendingCounts();
     solvency.reload();
     health.reload();
-  };
+  }, [solvency.reload, health.reload]);
+  usePolled(reload, INTERVAL_MS);
   return (
     <>
-      <div class="row spread">
-        <Heading>Overview</Heading>
-        <button type="button" onClick={reload}>
-          Refresh
-        </button>
-      </div>
+      <Heading>Overview</Heading>
       <section aria-labelledby="desk-pending" class="stack">
         <h2 id="desk-pending">Pending</h2>
         <PendingCards />
