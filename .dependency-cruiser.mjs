@@ -11,6 +11,7 @@ const ROOMS = [
   "websocket",
   "operators",
   "oauth",
+  "notifications",
   "wallet",
   "trading",
   "markets",

@@ -48,6 +48,8 @@ const verified = {
   passwordHash: null,
   suspendedAt: null,
   watchlist: null,
+  notifications: null,
+  priceAlerts: null,
 };
 accounts.addUser({
   id: 1,

@@ -230,7 +230,8 @@ export class AccountWriter {
         break;
       case "createUser": {
         const { kind: _, at, ...row } = write;
-        const rest = { phone: null, suspendedAt: null, watchlist: null, createdAt: at };
+        const own = { watchlist: null, notifications: null, priceAlerts: null };
+        const rest = { ...own, phone: null, suspendedAt: null, createdAt: at };
         accounts.addUser({ ...row, ...DEFAULT_TERMS, ...rest });
         break;
       }

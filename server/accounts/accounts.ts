@@ -115,6 +115,10 @@ export class Accounts {
     return this.unverified.values();
   }
 
+  allUsers(): IterableIterator<User> {
+    return this.users.values();
+  }
+
   get unverifiedCount(): number {
     return this.unverified.size;
   }

@@ -9,7 +9,7 @@ type Changes = Partial<
   Pick<
     User,
     | ("passwordHash" | "emailVerifiedAt" | "phone" | "phoneVerifiedAt" | "kycTier" | "suspendedAt" | "role")
-    | "watchlist"
+    | ("watchlist" | "notifications" | "priceAlerts")
   >
 >;
 

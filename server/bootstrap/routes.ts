@@ -10,6 +10,7 @@ import { createMarketAdminRoutes, type MarketAdminRouteContext } from "../market
 import { createProposalRoutes } from "../markets/proposal-routes.ts";
 import { createMarketRoutes, type MarketRouteContext } from "../markets/routes.ts";
 import { createWatchlistRoutes } from "../markets/watchlist-routes.ts";
+import { createNotificationRoutes, type NotificationContext } from "../notifications/routes.ts";
 import { createOAuthRoutes, type OAuthRouteContext } from "../oauth/routes.ts";
 import { createOperatorRoutes, type OperatorRouteContext } from "../operators/routes.ts";
 import { createServiceRoutes, type ServiceRouteContext } from "../operators/service-routes.ts";
@@ -27,6 +28,7 @@ export interface RouteContext
     MarketAdminRouteContext,
     MarketRouteContext,
     MoneyAdminContext,
+    NotificationContext,
     OAuthRouteContext,
     OperatorRouteContext,
     OrderRouteContext,
@@ -46,6 +48,7 @@ export function createRoutes(context: RouteContext): Route[] {
     ...createWatchlistRoutes(context),
     ...createMarketRoutes(context),
     ...createWalletRoutes(context),
+    ...createNotificationRoutes(context),
     ...createMoneyAdminRoutes(context),
     ...createAccountRoutes(context),
     ...createOAuthRoutes(context),

@@ -17,6 +17,8 @@ import { MarketCatalog } from "../markets/catalog.ts";
 import { MarketFeed } from "../markets/feed.ts";
 import { MarketLists } from "../markets/lists.ts";
 import { MarketSearch } from "../markets/search.ts";
+import { Notifications } from "../notifications/notifications.ts";
+import { PriceAlerts } from "../notifications/price-alerts.ts";
 import { Exports } from "../queries/exports.ts";
 import { History } from "../queries/history.ts";
 import { LogFaults } from "../queries/log-faults.ts";
@@ -97,7 +99,22 @@ export function createTradingServices(options: TradingOptions) {
   for (const [userId, firesAt] of loadCancelTimers(db)) cancelTimers.restore(userId, firesAt);
   const idempotency = new Idempotency(history, checkLive, clock);
   const catalog = new MarketCatalog(registry, writer);
-  const services = { exchange, entry, cancelTimers, history, exports, lists, feed, catalog, idempotency, writer };
+  const notifications = new Notifications(history, registry);
+  const priceAlerts = new PriceAlerts({ registry, accounts, writer });
+  const told = { notifications, priceAlerts };
+  const services = {
+    ...told,
+    exchange,
+    entry,
+    cancelTimers,
+    history,
+    exports,
+    lists,
+    feed,
+    catalog,
+    idempotency,
+    writer,
+  };
   const { progress } = threads;
   const lag = new ProjectionLag({ progress, exchange, logger: options.logger });
   const totals = readTotals(ledger, progress);

@@ -56,6 +56,8 @@ export class MarketRegistry {
   readonly implied = new ImpliedBooks(() => this.firstBookSequence);
   readonly bookTexts = new TextCache(MAX_BOOK_TEXT_LENGTH);
   readonly recentTrades = new RecentTrades(MAX_RECENT_TRADES);
+  /** Called for a trade outside an outcome's alert band. */
+  onAlert: (outcome: Outcome, price: number, at: number) => void = () => {};
   /** As exports write them. */
   readonly names = {
     market: (id: number | null): string => (id === null ? "" : (this.byId[id]?.question ?? "")),
@@ -111,6 +113,7 @@ export class MarketRegistry {
           hourlyPrices: null,
           book: null,
           isWatched: false,
+          alertBand: null,
           ticker: TickerState.unwatched,
         };
       }),
@@ -325,6 +328,8 @@ export class MarketRegistry {
     const outcome = outcomeIn(market, outcomeId);
     outcome.lastPrice = price;
     outcome.volume += quantity;
+    const { alertBand } = outcome;
+    if (alertBand !== null && (price >= alertBand.above || price <= alertBand.below)) this.onAlert(outcome, price, at);
     this.markTicker(outcome);
     const hour = Math.floor(at / HOUR_MS);
     recordHour(outcome, hour, price);

@@ -29,6 +29,14 @@ export interface Outcome {
   /** Its book has followers: only then are changes published. */
   isWatched: boolean;
   ticker: TickerState;
+  /** Null without price alerts. */
+  alertBand: AlertBand | null;
+}
+
+/** A trade at one of these prices, or beyond, fires an alert: the nearest alerts' prices, BPS. */
+interface AlertBand {
+  readonly above: number;
+  readonly below: number;
 }
 
 export interface Market {

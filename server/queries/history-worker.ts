@@ -12,6 +12,7 @@ import { prepareFills } from "./fill-reader.ts";
 import type { HistoryFiles } from "./history.ts";
 import { prepareHolders } from "./holder-reader.ts";
 import { prepareKeyLookup } from "./idempotency-reader.ts";
+import { prepareNotifications } from "./notification-reader.ts";
 import { prepareOperatorReads } from "./operator-reader.ts";
 import { prepareOrders } from "./order-reader.ts";
 import { prepareUpdates } from "./order-update-reader.ts";
@@ -61,6 +62,7 @@ export const lines = snapshot(
     transactions: transactionReader,
   }),
 );
+export const notifications = snapshot(prepareNotifications(fillReader, paymentReader));
 export const portfolio = snapshot(preparePortfolio(db));
 export const holders = snapshot(prepareHolders(db));
 export const hasObsoleteRows = snapshot(prepareObsoleteRows(db));

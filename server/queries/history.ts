@@ -13,6 +13,7 @@ import type { CandlesOptions } from "./candle-reader.ts";
 import type { LinesOptions, TextSlice } from "./export-reader.ts";
 import { FairReads } from "./fair-reads.ts";
 import type { LogFaults } from "./log-faults.ts";
+import type { NotificationObject, NotificationsOptions } from "./notification-reader.ts";
 import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
 import type { DepositsOptions, Payment, SettlementsOptions, Withdrawal, WithdrawalsOptions } from "./payment-reader.ts";
 import type { PortfolioHistory, PortfolioOptions } from "./portfolio-reader.ts";
@@ -179,6 +180,10 @@ export class History {
 
   settlements(options: SettlementsOptions): Promise<HistoryPage> {
     return this.run(userReader(options.userId), "settlements", options);
+  }
+
+  notifications(options: NotificationsOptions): Promise<NotificationObject[]> {
+    return this.run(userReader(options.userId), "notifications", options);
   }
 
   portfolio(options: PortfolioOptions): Promise<PortfolioHistory> {

@@ -21,6 +21,12 @@ import type {
 } from "../accounts/schemas.ts";
 import type { PageQuery } from "../http/schemas.ts";
 import type {
+  NewPriceAlert,
+  NotificationSettingsChange,
+  Notifications,
+  SeenNotifications,
+} from "../notifications/schemas.ts";
+import type {
   AskingClient,
   AuthorizeDecision,
   AuthorizeQuery,
@@ -438,6 +444,39 @@ export const WALLET_TEXTS: OperationTexts = {
     query: { market_id: 1 } satisfies Static<typeof SettlementsQuery>,
     response: example.pageOf(example.settlement),
   },
+  "GET /me/notifications": {
+    id: "listNotifications",
+    tag: "Account",
+    response: { items: [example.notification], unseen: 1, seen_at: example.notification.at - 1 } satisfies Static<
+      typeof Notifications
+    >,
+  },
+  "PATCH /me/notifications": {
+    id: "markNotificationsSeen",
+    tag: "Account",
+    body: { seen_at: example.notification.at } satisfies Static<typeof SeenNotifications>,
+    response: { seen_at: example.notification.at } satisfies Static<typeof SeenNotifications>,
+  },
+  "GET /me/notification-settings": {
+    id: "getNotificationSettings",
+    tag: "Account",
+    response: example.notificationSettings,
+  },
+  "PATCH /me/notification-settings": {
+    id: "changeNotificationSettings",
+    tag: "Account",
+    body: { mail: { fills: false } } satisfies Static<typeof NotificationSettingsChange>,
+    response: example.notificationSettings,
+  },
+  "GET /me/price-alerts": { id: "listPriceAlerts", tag: "Account", response: { items: [example.priceAlert] } },
+  "POST /me/price-alerts": {
+    id: "createPriceAlert",
+    tag: "Account",
+    errors: [404, 409],
+    body: { outcome_id: 1, direction: "above", price: 9_900 } satisfies Static<typeof NewPriceAlert>,
+    response: example.priceAlert,
+  },
+  "DELETE /me/price-alerts/:id": { id: "deletePriceAlert", tag: "Account", params: { id: 1 }, response: null },
   "GET /me/exports/orders": {
     id: "exportOrders",
     tag: "Wallet",

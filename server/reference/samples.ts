@@ -5,6 +5,7 @@ import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
 import type { Approval, IdentityApplication, Pat, Session, User } from "../accounts/schemas.ts";
 import { termsView } from "../accounts/terms.ts";
 import type { EventSchema, MarketRecord, MarketSchema, OutcomeBook, Trade, Watchlist } from "../markets/schemas.ts";
+import type { Notification, NotificationSettings, PriceAlert } from "../notifications/schemas.ts";
 import type { OAuthClient, OAuthGrant } from "../oauth/schemas.ts";
 import type { OperatorApplication, OperatorUser } from "../operators/schemas.ts";
 import type { Fill, Order, OwnFill } from "../trading/schemas.ts";
@@ -138,6 +139,36 @@ export const event: Static<typeof EventSchema> = {
   market_count: 1,
   markets: [market],
 };
+export const notification: Static<typeof Notification> = {
+  kind: "fill",
+  at: THEN,
+  market_id: 1,
+  outcome_id: 1,
+  order_id: 7_001,
+  side: 1,
+  quantity: 40,
+  price: 4_200,
+  amount: null,
+  profit: null,
+  status: null,
+  direction: null,
+};
+
+const EVERYTHING = { fills: true, resolutions: true, payments: true, alerts: true };
+export const notificationSettings: Static<typeof NotificationSettings> = {
+  page: EVERYTHING,
+  mail: { ...EVERYTHING, fills: false },
+};
+
+export const priceAlert: Static<typeof PriceAlert> = {
+  id: 1,
+  market_id: 1,
+  outcome_id: 1,
+  direction: "above",
+  price: 9_900,
+  created_at: THEN,
+};
+
 export const watchlist: Static<typeof Watchlist> = { items: [{ kind: "market", id: 1 }] };
 export const trade: Static<typeof Trade> = {
   id: 501,

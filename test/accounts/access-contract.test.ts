@@ -83,6 +83,13 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET /categories", "public", 0],
   ["GET /feed", "public", 0],
   // What a person watches concerns their own pages alone.
+  ["GET /me/notifications", "session only", 0],
+  ["PATCH /me/notifications", "session only", 0],
+  ["GET /me/notification-settings", "session only", 0],
+  ["PATCH /me/notification-settings", "session only", 0],
+  ["GET /me/price-alerts", "session only", 0],
+  ["POST /me/price-alerts", "session only", 0],
+  ["DELETE /me/price-alerts/:id", "session only", 0],
   ["GET /me/watchlist", "session only", 0],
   ["PATCH /me/watchlist", "session only", 0],
   ["GET /time", "public", 0],

@@ -15,7 +15,14 @@ afterEach(() => {
 function sessionOf(id: number): Session {
   const user = {
     ...{ id: 1, email: "a@example.com", role: "user", kycTier: 0, createdAt: NOW, passwordHash: null, phone: null },
-    ...{ emailVerifiedAt: NOW, phoneVerifiedAt: null, suspendedAt: null, watchlist: null, ...DEFAULT_TERMS },
+    ...{
+      emailVerifiedAt: NOW,
+      phoneVerifiedAt: null,
+      suspendedAt: null,
+      watchlist: null,
+      ...DEFAULT_TERMS,
+      ...{ notifications: null, priceAlerts: null },
+    },
   };
   const row = {
     ...{

@@ -19,6 +19,10 @@ export interface UserRow extends UserTerms {
   suspendedAt: number | null;
   /** "market 12 event 3", newest first; null: nothing. */
   watchlist: string | null;
+  /** JSON: what the user is told of, and until when; null: the defaults. */
+  notifications: string | null;
+  /** JSON, oldest first; null: none. */
+  priceAlerts: string | null;
 }
 
 export interface TokenRow {
@@ -245,7 +249,8 @@ export function loadAccounts(
     return db.prepare(`SELECT ${named.join(", ")} FROM ${table} ${rest} ORDER BY id`).all(...values) as T[];
   };
   const user = [
-    ...(["passwordHash", "emailVerifiedAt", "phone", "phoneVerifiedAt", "suspendedAt", "watchlist"] as const),
+    ...(["passwordHash", "emailVerifiedAt", "phone", "phoneVerifiedAt", "suspendedAt"] as const),
+    ...(["watchlist", "notifications", "priceAlerts"] as const),
     ...TERM_NAMES,
   ] as const;
   const token = ["name", "tokenHash", "prefix", "scopes", "allowedAddresses", "lastUsedAt", "expiresAt"] as const;

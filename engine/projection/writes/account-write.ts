@@ -24,7 +24,7 @@ type Value = string | number | null;
 interface PlainTables {
   users:
     | ("passwordHash" | "emailVerifiedAt" | "phone" | "phoneVerifiedAt" | "kycTier" | "suspendedAt" | "role")
-    | ("cancelsAt" | "watchlist");
+    | ("cancelsAt" | "watchlist" | "notifications" | "priceAlerts");
   personal_access_tokens: "lastUsedAt" | "revokedAt";
   sessions: keyof SessionRow | "endedAt" | "endReason";
   email_tokens: keyof EmailTokenRow | "usedAt";

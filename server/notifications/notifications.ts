@@ -1,0 +1,60 @@
+/** What a user is told: what happened, from the tables, and price alerts that fired, from the user's row. */
+import type { User } from "../accounts/types.ts";
+import type { MarketRegistry } from "../markets/registry.ts";
+import type { History } from "../queries/history.ts";
+import { type NotificationObject, notification } from "../queries/notification-reader.ts";
+import { MAX_FILLS_SEEN, MAX_NOTIFICATIONS, NOTIFICATION_DAYS } from "./limits.ts";
+import { readAlerts } from "./price-alerts.ts";
+import type { Topic } from "./settings.ts";
+
+const DAY_MS = 86_400_000;
+/** The switch of each kind. */
+const TOPIC_OF: Readonly<Record<NotificationObject["kind"], Topic>> = {
+  fill: "fills",
+  resolution: "resolutions",
+  deposit: "payments",
+  withdrawal: "payments",
+  alert: "alerts",
+};
+
+export class Notifications {
+  private readonly history: History;
+  private readonly registry: MarketRegistry;
+
+  constructor(history: History, registry: MarketRegistry) {
+    this.history = history;
+    this.registry = registry;
+  }
+
+  /**
+   * The latest first, MAX_NOTIFICATIONS at most. An order that rested has one notification, at its last fill.
+   * @param topics which are wanted @param since ms: nothing from before it @param now ms
+   */
+  async of(
+    user: User,
+    topics: Readonly<Record<Topic, boolean>>,
+    since: number,
+    now: number,
+  ): Promise<NotificationObject[]> {
+    const from = Math.max(since, now - NOTIFICATION_DAYS * DAY_MS);
+    const read = { userId: user.id, since: from, limit: MAX_NOTIFICATIONS, fills: topics.fills ? MAX_FILLS_SEEN : 0 };
+    const stored = await this.history.notifications(read);
+    return [...stored, ...this.firedAlerts(user)]
+      .filter(({ kind, at }) => topics[TOPIC_OF[kind]] && at >= from)
+      .sort((a, b) => b.at - a.at)
+      .slice(0, MAX_NOTIFICATIONS);
+  }
+
+  private firedAlerts(user: User): NotificationObject[] {
+    return readAlerts(user).flatMap(({ fired, outcome, direction, price }) =>
+      fired === null || this.registry.outcome(outcome) === undefined
+        ? []
+        : [
+            notification({
+              ...{ kind: "alert", at: fired.at, outcome_id: outcome, direction, price },
+              market_id: this.registry.marketOf(outcome).id,
+            }),
+          ],
+    );
+  }
+}
