@@ -594,7 +594,7 @@ export const MIGRATIONS: readonly string[] = [
     GROUP BY user_id, outcome_id, hour);
   `,
   `
-  -- What the user is told of, JSON: the settings, and until when notifications were seen and mailed, ms. NULL: the defaults.
+  -- What the user is told of, JSON: the settings, and until when notifications were seen, ms. NULL: the defaults.
   ALTER TABLE users ADD COLUMN notifications TEXT;
   -- Price alerts, JSON, oldest first; those that fired are kept for a while. NULL: none.
   ALTER TABLE users ADD COLUMN price_alerts TEXT;

@@ -1,7 +1,7 @@
 /** The routes of notifications, of their settings, and of price alerts. */
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import { changeUser } from "../accounts/users.ts";
-import { badRequest, notFound } from "../errors.ts";
+import { notFound } from "../errors.ts";
 import { OWN_SESSION, pathId, type Route, route } from "../http/route.ts";
 import { Nothing } from "../http/schemas.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
@@ -9,7 +9,7 @@ import { isListed } from "../markets/views.ts";
 import type { Notifications } from "./notifications.ts";
 import { type PriceAlert, type PriceAlerts, readAlerts } from "./price-alerts.ts";
 import * as S from "./schemas.ts";
-import { changedState, type NotificationSettings, readState } from "./settings.ts";
+import { changedState, readState } from "./settings.ts";
 
 export interface NotificationContext {
   readonly exchange: { readonly registry: MarketRegistry };
@@ -59,7 +59,7 @@ function listRoutes({ notifications, writer }: NotificationContext): Route[] {
   ];
 }
 
-const settingsJson = ({ page, mail }: NotificationSettings): string => JSON.stringify({ page, mail });
+const settingsJson = (text: string | null): string => JSON.stringify({ page: readState(text).page });
 
 function settingsRoutes({ writer }: NotificationContext): Route[] {
   return [
@@ -67,30 +67,23 @@ function settingsRoutes({ writer }: NotificationContext): Route[] {
       ...OWN_SESSION,
       method: "GET",
       path: "/me/notification-settings",
-      summary: "What the page lists, and what is mailed",
+      summary: "What the list of notifications has",
       response: S.NotificationSettings,
-      handler: ({ principal }) => settingsJson(readState(principal.credential.user.notifications)),
+      handler: ({ principal }) => settingsJson(principal.credential.user.notifications),
     }),
     route({
       ...OWN_SESSION,
       method: "PATCH",
       path: "/me/notification-settings",
-      summary: "Change what the page lists and what is mailed; the response has all settings",
+      summary: "Change what the list of notifications has; the response has all settings",
       body: S.NotificationSettingsChange,
       response: S.NotificationSettings,
-      async handler({ principal, body, now }) {
-        if (Object.keys(body).length === 0) throw badRequest("page or mail: give at least one setting");
+      async handler({ principal, body }) {
         const { user } = principal.credential;
-        const { page, mail } = readState(user.notifications);
-        // What happened before a mail was asked for is not mailed.
-        const changes = {
-          page: { ...page, ...body.page },
-          mail: { ...mail, ...body.mail },
-          ...(body.mail !== undefined && { mailedAt: now }),
-        };
-        const text = changedState(user.notifications, changes);
+        const page = { ...readState(user.notifications).page, ...body.page };
+        const text = changedState(user.notifications, { page });
         await writer.write([changeUser(user, { notifications: text })], []);
-        return settingsJson(readState(user.notifications));
+        return settingsJson(user.notifications);
       },
     }),
   ];

@@ -45,25 +45,21 @@ export const SeenNotifications = closed({
   seen_at: about(Time, "ms since the Unix epoch: what happened until then was seen"),
 });
 
-const switches = (verb: string) => ({
-  fills: Type.Boolean({ description: `${verb} fills of resting orders` }),
-  resolutions: Type.Boolean({ description: `${verb} resolved and voided markets` }),
-  payments: Type.Boolean({ description: `${verb} deposits and decided withdrawals` }),
-  alerts: Type.Boolean({ description: `${verb} price alerts` }),
-});
-const someSwitches = (verb: string) => {
-  const { fills, resolutions, payments, alerts } = switches(verb);
-  return Type.Optional(
-    closed({
-      fills: Type.Optional(fills),
-      resolutions: Type.Optional(resolutions),
-      payments: Type.Optional(payments),
-      alerts: Type.Optional(alerts),
-    }),
-  );
+const topics = {
+  fills: Type.Boolean({ description: "fills of resting orders" }),
+  resolutions: Type.Boolean({ description: "resolved and voided markets" }),
+  payments: Type.Boolean({ description: "deposits and decided withdrawals" }),
+  alerts: Type.Boolean({ description: "price alerts" }),
 };
-export const NotificationSettings = closed({ page: closed(switches("list")), mail: closed(switches("mail")) });
-export const NotificationSettingsChange = closed({ page: someSwitches("list"), mail: someSwitches("mail") });
+export const NotificationSettings = closed({ page: closed(topics) });
+export const NotificationSettingsChange = closed({
+  page: closed({
+    fills: Type.Optional(topics.fills),
+    resolutions: Type.Optional(topics.resolutions),
+    payments: Type.Optional(topics.payments),
+    alerts: Type.Optional(topics.alerts),
+  }),
+});
 
 export const NewPriceAlert = closed({ outcome_id: Id, direction: Direction, price: Price });
 

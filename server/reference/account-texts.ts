@@ -465,7 +465,7 @@ export const WALLET_TEXTS: OperationTexts = {
   "PATCH /me/notification-settings": {
     id: "changeNotificationSettings",
     tag: "Account",
-    body: { mail: { fills: false } } satisfies Static<typeof NotificationSettingsChange>,
+    body: { page: { fills: false } } satisfies Static<typeof NotificationSettingsChange>,
     response: example.notificationSettings,
   },
   "GET /me/price-alerts": { id: "listPriceAlerts", tag: "Account", response: { items: [example.priceAlert] } },

@@ -154,10 +154,8 @@ export const notification: Static<typeof Notification> = {
   direction: null,
 };
 
-const EVERYTHING = { fills: true, resolutions: true, payments: true, alerts: true };
 export const notificationSettings: Static<typeof NotificationSettings> = {
-  page: EVERYTHING,
-  mail: { ...EVERYTHING, fills: false },
+  page: { fills: false, resolutions: true, payments: true, alerts: true },
 };
 
 export const priceAlert: Static<typeof PriceAlert> = {

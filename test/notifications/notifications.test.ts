@@ -109,10 +109,7 @@ describe("the list", () => {
   test("has the topics that the user wants, and counts what was not seen", async () => {
     const { items } = await list();
     const settings = await user.data<object>("PATCH", "/me/notification-settings", { page: { fills: false } });
-    expect(settings).toEqual({
-      page: { fills: false, resolutions: true, payments: true, alerts: true },
-      mail: { fills: false, resolutions: true, payments: true, alerts: true },
-    });
+    expect(settings).toEqual({ page: { fills: false, resolutions: true, payments: true, alerts: true } });
     expect((await list()).items).toEqual(items.filter(({ kind }) => kind !== "fill"));
     await user.data("PATCH", "/me/notification-settings", { page: { fills: true, payments: false } });
     expect((await list()).items).toEqual(items.filter(({ kind }) => kind !== "deposit"));
@@ -134,7 +131,7 @@ describe("the list", () => {
 
   test("wrong requests change nothing", async () => {
     const settings = await user.get("/me/notification-settings");
-    for (const body of [{}, { page: { money: true } }, { mail: { fills: 1 } }, { sms: {} }]) {
+    for (const body of [{}, { page: { money: true } }, { page: { fills: 1 } }, { sms: {} }]) {
       await expectRefused(user.request("PATCH", "/me/notification-settings", { body }), 400, 40000);
     }
     for (const body of [{}, { seen_at: -1 }, { seen_at: "now" }]) {
@@ -227,7 +224,7 @@ describe("a price alert", () => {
     const [yes] = market.outcomes;
     await ask({ outcome_id: yes, direction: "above", price: 6_000 });
     await ask({ outcome_id: yes, direction: "above", price: 7_000 });
-    await user.data("PATCH", "/me/notification-settings", { mail: { payments: false } });
+    await user.data("PATCH", "/me/notification-settings", { page: { payments: false } });
     const before = await list();
     close();
     await world.server.kill();
@@ -235,7 +232,7 @@ describe("a price alert", () => {
     await open();
     expect((await alertsOf()).map(({ price }) => price)).toEqual([7_000, 6_000]);
     expect(await list()).toEqual(before);
-    expect(await user.get("/me/notification-settings")).toMatchObject({ mail: { payments: false, alerts: true } });
+    expect(await user.get("/me/notification-settings")).toMatchObject({ page: { payments: false, alerts: true } });
     await trade(0, 6_500);
     await eventually(async () => expect((await alertsOf()).map(({ price }) => price)).toEqual([7_000]));
     expect((await list()).items[0]).toMatchObject({ kind: "alert", price: 6_000 });
