@@ -3,6 +3,7 @@ import type { Static } from "typebox";
 import type * as accounts from "../accounts/schemas.ts";
 import type * as secondFactors from "../accounts/second-factor-schemas.ts";
 import type * as markets from "../markets/schemas.ts";
+import type * as notifications from "../notifications/schemas.ts";
 import type * as oauth from "../oauth/schemas.ts";
 import type * as operators from "../operators/schemas.ts";
 import type * as trading from "../trading/schemas.ts";
@@ -19,6 +20,10 @@ export type MarketEvent = Static<typeof markets.EventSchema>;
 
 export type Feed = Static<typeof markets.Feed>;
 
+export type Notification = Static<typeof notifications.Notification>;
+export type Notifications = Static<typeof notifications.Notifications>;
+export type NotificationSettings = Static<typeof notifications.NotificationSettings>;
+export type PriceAlert = Static<typeof notifications.PriceAlert>;
 export type Watchlist = Static<typeof markets.Watchlist>;
 
 export type Categories = Static<typeof markets.Categories>;

@@ -119,7 +119,7 @@ describe.skipIf(NO_BROWSER)("every page", () => {
 /** By address: the buttons that open a dialog there. */
 const TRADER_DIALOGS: Readonly<Record<string, readonly RegExp[]>> = {
   "/portfolio?show=orders": [/^Cancel all \d/, /^Amend order/],
-  "/markets/market-0": [/^Buy/],
+  "/markets/market-0": [/^Buy/, /^Set a price alert/],
   "/account": [/^Trading settings$/],
   "/account/tokens": [/^Revoke token/],
   "/account/apps": [/^Revoke access/, /^Delete/],

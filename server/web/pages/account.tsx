@@ -11,6 +11,7 @@ import { useUserRefresh } from "../ui/use-user-refresh.ts";
 import "./account.css";
 import { IdentityPanel } from "./account/identity.tsx";
 import { LimitsPanel } from "./account/limits.tsx";
+import { NotificationsPanel } from "./account/notifications.tsx";
 import { Panel } from "./account/panel.tsx";
 import { PasswordPanel } from "./account/password.tsx";
 
@@ -28,6 +29,7 @@ export default function Account() {
           <IdentityPanel />
         </div>
         <div class="stack">
+          <NotificationsPanel />
           <LimitsPanel />
           <PasswordPanel />
         </div>

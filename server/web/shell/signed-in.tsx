@@ -5,6 +5,7 @@ import { here, href } from "../router.ts";
 import { user } from "../session.ts";
 import { PortfolioValue } from "../trading/portfolio-value.tsx";
 import { AccountLinks } from "./account-links.tsx";
+import { NotificationBell } from "./notifications.tsx";
 import { ThemeButton } from "./theme-button.tsx";
 
 export default function SignedIn() {
@@ -30,6 +31,7 @@ export default function SignedIn() {
       <a class="button small deposit" href={href("/wallet?show=deposits")}>
         Deposit
       </a>
+      <NotificationBell />
       <ThemeButton />
       <details class="menu" key={here()}>
         <summary aria-label={`Account menu, ${initials}`}>{initials}</summary>

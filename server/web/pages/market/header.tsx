@@ -1,13 +1,16 @@
 /** The header of a market's page: breadcrumbs, question, status and volume. */
+import { useState } from "preact/hooks";
 import { capitalized, compact, dateTime, humanize } from "../../format.ts";
 import { isRunning } from "../../market-facts.ts";
 import { href } from "../../router.ts";
-import { request } from "../../session.ts";
+import { request, sessionState } from "../../session.ts";
 import type { Market, MarketEvent } from "../../types.ts";
 import { Badge } from "../../ui/badge.tsx";
+import { Icon } from "../../ui/icon.tsx";
 import { PageFacts } from "../../ui/page-facts.tsx";
 import { Tile } from "../../ui/tile.tsx";
 import { useFetch } from "../../ui/use-data.ts";
+import { usePart } from "../../ui/use-part.ts";
 import { WatchButton } from "../../ui/watch-button.tsx";
 
 const TONES = {
@@ -19,6 +22,27 @@ const TONES = {
   proposed: "",
   rejected: "bad",
 } as const;
+
+const loadDialog = () => import("./price-alert.tsx").then(({ PriceAlertDialog }) => PriceAlertDialog);
+
+function AlertButton({ market }: { market: Market }) {
+  const [isOpen, setOpen] = useState(false);
+  const { part: PriceAlertDialog } = usePart(isOpen ? loadDialog : null);
+  return (
+    <>
+      <button
+        type="button"
+        class="quiet"
+        title="Price alert"
+        aria-label={`Set a price alert: ${market.question}`}
+        onClick={() => setOpen(true)}
+      >
+        <Icon name="bell" size={18} />
+      </button>
+      {PriceAlertDialog !== null && <PriceAlertDialog market={market} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
 
 export function MarketHeader({ market }: { market: Market }) {
   const { event_id, outcomes } = market;
@@ -50,6 +74,7 @@ export function MarketHeader({ market }: { market: Market }) {
         <div class="watched-name">
           <h1>{market.question}</h1>
           <WatchButton kind="market" id={market.id} name={market.question} />
+          {isRunning(market) && sessionState.value === "in" && <AlertButton market={market} />}
         </div>
         {status !== "open" && <Badge text={humanize(status)} tone={TONES[status]} />}
       </div>
