@@ -83,7 +83,7 @@ const bundle = (build, dir, input, chunks) =>
 
 /** What every page loads first, in one file: each response's headers cost more than the smallest of these modules. */
 const COMMON =
-  /server\/web\/((?!accounts-watchlist|countries|idempotency-key|parse|scopes)[\w-]+\.tsx?|shell\/(?!account-links|signed-in)|ui\/(icon|notices|tile|toast|use-(?!form)\w+)\.tsx?)|node_modules\/@?preact\//;
+  /server\/web\/((?!accounts-watchlist|countries|idempotency-key|parse|scopes)[\w-]+\.tsx?|shell\/(?!account-links|notifications|signed-in)|ui\/(icon|notices|tile|toast|use-(?!form)\w+)\.tsx?)|node_modules\/@?preact\//;
 
 /** What a market's page needs, and other pages now and then: small modules for which the same holds. */
 const TRADING =

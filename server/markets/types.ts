@@ -34,7 +34,7 @@ export interface Outcome {
 }
 
 /** A trade at one of these prices, or beyond, fires an alert: the nearest alerts' prices, BPS. */
-interface AlertBand {
+export interface AlertBand {
   readonly above: number;
   readonly below: number;
 }

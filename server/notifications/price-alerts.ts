@@ -8,7 +8,7 @@ import type { User } from "../accounts/types.ts";
 import { changeUser } from "../accounts/users.ts";
 import { ApiError, ErrorKind, notFound, overloaded } from "../errors.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
-import type { Outcome } from "../markets/types.ts";
+import type { AlertBand, Outcome } from "../markets/types.ts";
 import { MAX_FIRED_ALERTS, MAX_PRICE_ALERTS, MAX_WAITING_ALERTS } from "./limits.ts";
 
 export type Direction = "above" | "below";
@@ -31,6 +31,15 @@ interface Waiting {
   readonly alert: PriceAlert;
 }
 
+interface Fired extends Waiting {
+  /** The trade's, ms and BPS. */
+  readonly at: number;
+  readonly price: number;
+}
+
+/** Fired alerts that are saved at once: some milliseconds of work. */
+const SAVED_TOGETHER = 50;
+
 export interface PriceAlertOptions {
   readonly registry: MarketRegistry;
   readonly accounts: Accounts;
@@ -45,8 +54,9 @@ export class PriceAlerts {
   /** By outcome. */
   private readonly waiting = new Map<number, Waiting[]>();
   private count = 0;
-  /** Called once a fired alert is durable. */
-  onFired: (user: User) => void = () => {};
+  /** Fired, and not saved yet. */
+  private readonly fired: Fired[] = [];
+  private isSaving = false;
 
   constructor(options: PriceAlertOptions) {
     this.options = options;
@@ -63,11 +73,6 @@ export class PriceAlerts {
       const outcome = registry.outcome(outcomeId);
       if (outcome !== undefined && outcome.lastPrice !== null) this.fire(outcome, outcome.lastPrice, now);
     }
-  }
-
-  /** Alerts of all users that wait. */
-  get size(): number {
-    return this.count;
   }
 
   /** @param now ms @throws ApiError 4040, 40900, 50300 */
@@ -99,7 +104,8 @@ export class PriceAlerts {
     const alerts = readAlerts(user);
     const alert = alerts.find((each) => each.id === id && each.fired === null);
     if (alert === undefined) throw notFound("price alert");
-    this.remove(user, alert);
+    const outcome = this.options.registry.outcome(alert.outcome);
+    if (outcome !== undefined) this.keep(outcome, (each) => each.user !== user || each.alert.id !== id);
     await this.save(
       user,
       alerts.filter((each) => each.id !== id),
@@ -107,51 +113,56 @@ export class PriceAlerts {
   }
 
   private add(user: User, alert: PriceAlert): void {
-    const { registry } = this.options;
-    const outcome = registry.outcome(alert.outcome);
+    const outcome = this.options.registry.outcome(alert.outcome);
     // Outcomes never go, but for a proposal that was refused.
     if (outcome === undefined) return;
-    this.waiting.set(alert.outcome, [...(this.waiting.get(alert.outcome) ?? []), { user, alert }]);
+    const waiting = this.waiting.get(alert.outcome);
+    if (waiting === undefined) this.waiting.set(alert.outcome, [{ user, alert }]);
+    else waiting.push({ user, alert });
     this.count++;
-    this.setBand(outcome);
+    outcome.alertBand = widened(outcome.alertBand ?? NO_ALERTS, alert);
   }
 
-  private remove(user: User, { id, outcome: outcomeId }: PriceAlert): void {
-    const before = this.waiting.get(outcomeId) ?? [];
-    const after = before.filter((each) => each.user !== user || each.alert.id !== id);
-    this.count -= before.length - after.length;
-    if (after.length === 0) this.waiting.delete(outcomeId);
-    else this.waiting.set(outcomeId, after);
-    const outcome = this.options.registry.outcome(outcomeId);
-    if (outcome !== undefined) this.setBand(outcome);
-  }
-
-  private setBand(outcome: Outcome): void {
-    const waiting = this.waiting.get(outcome.id);
-    if (waiting === undefined) {
-      outcome.alertBand = null;
-      return;
-    }
-    const pricesOf = (wanted: Direction): number[] =>
-      waiting.filter(({ alert }) => alert.direction === wanted).map(({ alert }) => alert.price);
-    outcome.alertBand = { above: Math.min(Infinity, ...pricesOf("above")), below: Math.max(0, ...pricesOf("below")) };
+  /** Keeps the alerts of an outcome that fit, and returns the others. */
+  private keep(outcome: Outcome, fits: (each: Waiting) => boolean): Waiting[] {
+    const kept: Waiting[] = [];
+    const gone: Waiting[] = [];
+    for (const each of this.waiting.get(outcome.id) ?? []) (fits(each) ? kept : gone).push(each);
+    if (kept.length === 0) this.waiting.delete(outcome.id);
+    else this.waiting.set(outcome.id, kept);
+    outcome.alertBand = kept.length === 0 ? null : kept.reduce((band, { alert }) => widened(band, alert), NO_ALERTS);
+    this.count -= gone.length;
+    return gone;
   }
 
   private fire(outcome: Outcome, price: number, at: number): void {
-    for (const { user, alert } of this.waiting.get(outcome.id) ?? []) {
-      if (!isReached(alert, price)) continue;
-      this.remove(user, alert);
-      const alerts = readAlerts(user).map((each) => (each.id === alert.id ? { ...each, fired: { at, price } } : each));
-      const old = new Set(alerts.filter(({ fired }) => fired !== null).slice(0, -MAX_FIRED_ALERTS));
+    const reached = this.keep(outcome, ({ alert }) => !isReached(alert, price));
+    for (const each of reached) this.fired.push({ ...each, at, price });
+    if (!this.isSaving) void this.saveFired();
+  }
+
+  /** Saves fired alerts, some at a time: a trade may fire those of thousands of users. */
+  private async saveFired(): Promise<void> {
+    this.isSaving = true;
+    try {
+      while (this.fired.length > 0) {
+        await Promise.all(this.fired.splice(0, SAVED_TOGETHER).map((each) => this.saveOne(each)));
+      }
+    } catch {
       // A write fails only where the log has failed, and it reports that itself.
-      this.save(
-        user,
-        alerts.filter((each) => !old.has(each)),
-      ).then(
-        () => this.onFired(user),
-        () => {},
-      );
+      this.fired.length = 0;
+    } finally {
+      this.isSaving = false;
     }
+  }
+
+  private async saveOne({ user, alert, at, price }: Fired): Promise<void> {
+    const alerts = readAlerts(user).map((each) => (each.id === alert.id ? { ...each, fired: { at, price } } : each));
+    const old = new Set(alerts.filter(({ fired }) => fired !== null).slice(0, -MAX_FIRED_ALERTS));
+    await this.save(
+      user,
+      alerts.filter((each) => !old.has(each)),
+    );
   }
 
   private async save(user: User, alerts: readonly PriceAlert[]): Promise<void> {
@@ -159,6 +170,12 @@ export class PriceAlerts {
     await this.options.writer.write([changeUser(user, { priceAlerts })], []);
   }
 }
+
+const NO_ALERTS: AlertBand = { above: Number.POSITIVE_INFINITY, below: 0 };
+
+/** The band with an alert more: it ends at the nearest ones. */
+const widened = ({ above, below }: AlertBand, { direction, price }: PriceAlert): AlertBand =>
+  direction === "above" ? { above: Math.min(above, price), below } : { above, below: Math.max(below, price) };
 
 const isReached = (alert: Pick<PriceAlert, "direction" | "price">, price: number): boolean =>
   alert.direction === "above" ? price >= alert.price : price <= alert.price;

@@ -53,12 +53,15 @@ const topics = {
 };
 export const NotificationSettings = closed({ page: closed(topics) });
 export const NotificationSettingsChange = closed({
-  page: closed({
-    fills: Type.Optional(topics.fills),
-    resolutions: Type.Optional(topics.resolutions),
-    payments: Type.Optional(topics.payments),
-    alerts: Type.Optional(topics.alerts),
-  }),
+  page: Type.Object(
+    {
+      fills: Type.Optional(topics.fills),
+      resolutions: Type.Optional(topics.resolutions),
+      payments: Type.Optional(topics.payments),
+      alerts: Type.Optional(topics.alerts),
+    },
+    { additionalProperties: false, minProperties: 1, description: "the topics to change: one at least" },
+  ),
 });
 
 export const NewPriceAlert = closed({ outcome_id: Id, direction: Direction, price: Price });

@@ -53,9 +53,14 @@ export class Exports {
 
   /** Responds with rows in memory. @param slices of the rows, each of a millisecond of work or so */
   inMemory(reply: Responder, options: FileOptions, slices: Iterable<readonly ExportedRow[]>, names: Names): void {
+    const { reads } = this;
+    const updatesSent = (): Promise<void> =>
+      new Promise((resolve) => reads.afterMessagesSent(options.userId, systemClock.now(), resolve));
     async function* lines(): AsyncGenerator<string> {
       for (const rows of slices) {
-        yield linesOf(options.kind, options.layout, rows, names);
+        const text = linesOf(options.kind, options.layout, rows, names);
+        await updatesSent();
+        yield text;
         await nextTurn();
       }
     }

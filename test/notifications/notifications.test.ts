@@ -3,7 +3,7 @@
  * alerts; which topics the page lists; what was seen; and what a restart keeps.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_PRICE_ALERTS } from "../../server/notifications/limits.ts";
+import { MAX_FIRED_ALERTS, MAX_PRICE_ALERTS } from "../../server/notifications/limits.ts";
 import { eventually, expectEndsWell } from "../support/checks.ts";
 import type { Answer, Client } from "../support/client.ts";
 import { withDatabase } from "../support/data-dir.ts";
@@ -217,6 +217,12 @@ describe("a price alert", () => {
       40900,
       /at most 50 price alerts/,
     );
+    // One trade fires all of them; the latest stay in the list.
+    await trade(1, 9_000 + MAX_PRICE_ALERTS);
+    await eventually(async () => expect(await alertsOf(quiet)).toEqual([]));
+    const fired = (await list(quiet)).items.filter(({ kind }) => kind === "alert").map(({ price }) => Number(price));
+    const latest = Array.from({ length: MAX_FIRED_ALERTS }, (_, i) => 9_000 + MAX_PRICE_ALERTS - MAX_FIRED_ALERTS + i);
+    expect(fired.toSorted((a, b) => a - b)).toEqual(latest);
     quiet.close();
   });
 
