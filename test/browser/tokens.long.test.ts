@@ -47,7 +47,7 @@ describe.skipIf(NO_BROWSER)("a token created on the page", () => {
     const orders = await ownTab(market, "Orders");
     await orders.getByText("No open orders.").waitFor();
     expect(await runScript(token, 4_200)).toBe("202 0");
-    await orders.getByRole("row", { name: /Buy Outcome 0 42\.0 0 of 100/ }).waitFor();
+    await orders.getByRole("row", { name: / Outcome 0 Buy 42\.0 0 100 / }).waitFor();
     await expect.poll(() => levelsOf(market, "buy"), PATIENTLY).toEqual(["42.0 100"]);
 
     expect(await page.content()).not.toContain(token);
