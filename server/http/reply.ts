@@ -353,7 +353,8 @@ export class Reply implements Responder {
         if (!this.isAborted && !this.writeChunk(type, chunk)) await this.drained();
         if (this.isAborted) return;
       }
-      this.res.cork(() => void this.res.end(undefined, this.isLast));
+      // The client may have gone while the end was awaited.
+      if (!this.isAborted) this.res.cork(() => void this.res.end(undefined, this.isLast));
     } catch (error) {
       if (!this.isAnswered) this.fail(error);
       else this.truncate(asApiError(error));
