@@ -2,11 +2,18 @@
  * The exchange's arithmetic: notionals, fees and rebates in integer micro-USDC. Source: contract, section 2, "Money".
  * Every product stays below 2^53 by the bounds of limits.ts, so each result is exact.
  */
+import { Side } from "./constants.ts";
 import { FULL_PRICE_BPS, MAKER_REBATE_BPS, MICRO_PER_BPS, PAT_REBATE_BPS, TRADING_FEE_BPS } from "./limits.ts";
 
 /** The cost of `quantity` shares at `priceBps`, micro-USDC. */
 export function notionalMicro(priceBps: number, quantity: number): number {
   return priceBps * quantity * MICRO_PER_BPS;
+}
+
+/** What a fill did to the balance before fee and rebate, micro-USDC: negative for a buyer. @param fill its price in BPS */
+export function tradedMicro({ side, price, quantity }: { side: number; price: number; quantity: number }): number {
+  const notional = notionalMicro(price, quantity);
+  return side === Side.buy ? -notional : notional;
 }
 
 /**

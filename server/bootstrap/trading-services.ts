@@ -101,24 +101,24 @@ export function createTradingServices(options: TradingOptions) {
   const catalog = new MarketCatalog(registry, writer);
   const notifications = new Notifications(history, registry);
   const priceAlerts = new PriceAlerts({ registry, accounts, writer });
-  const told = { notifications, priceAlerts };
-  const services = {
-    ...told,
-    exchange,
-    entry,
-    cancelTimers,
-    history,
-    exports,
-    lists,
-    feed,
-    catalog,
-    idempotency,
-    writer,
-  };
+  const services = { exchange, entry, cancelTimers, history, exports, lists, feed, catalog, idempotency, writer };
   const { progress } = threads;
   const lag = new ProjectionLag({ progress, exchange, logger: options.logger });
   const totals = readTotals(ledger, progress);
-  return { ...services, counters, timeline, projected, progress, lag, faults, totals, startedAt, clock };
+  return {
+    ...services,
+    notifications,
+    priceAlerts,
+    counters,
+    timeline,
+    projected,
+    progress,
+    lag,
+    faults,
+    totals,
+    startedAt,
+    clock,
+  };
 }
 
 function createExchange(

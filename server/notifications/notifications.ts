@@ -1,4 +1,5 @@
 /** What a user is told: what happened, from the tables, and price alerts that fired, from the user's row. */
+import { MS_PER_DAY } from "../../engine/money.ts";
 import type { User } from "../accounts/types.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import type { History } from "../queries/history.ts";
@@ -7,7 +8,6 @@ import { MAX_FILLS_SEEN, MAX_NOTIFICATIONS, NOTIFICATION_DAYS } from "./limits.t
 import { readAlerts } from "./price-alerts.ts";
 import type { Topic } from "./settings.ts";
 
-const DAY_MS = 86_400_000;
 /** The switch of each kind. */
 const TOPIC_OF: Readonly<Record<NotificationObject["kind"], Topic>> = {
   fill: "fills",
@@ -28,19 +28,14 @@ export class Notifications {
 
   /**
    * The latest first, MAX_NOTIFICATIONS at most. An order that rested has one notification, at its last fill.
-   * @param topics which are wanted @param since ms: nothing from before it @param now ms
+   * @param topics which are wanted @param now ms
    */
-  async of(
-    user: User,
-    topics: Readonly<Record<Topic, boolean>>,
-    since: number,
-    now: number,
-  ): Promise<NotificationObject[]> {
-    const from = Math.max(since, now - NOTIFICATION_DAYS * DAY_MS);
-    const read = { userId: user.id, since: from, limit: MAX_NOTIFICATIONS, fills: topics.fills ? MAX_FILLS_SEEN : 0 };
+  async of(user: User, topics: Readonly<Record<Topic, boolean>>, now: number): Promise<NotificationObject[]> {
+    const since = now - NOTIFICATION_DAYS * MS_PER_DAY;
+    const read = { userId: user.id, since, limit: MAX_NOTIFICATIONS, fills: topics.fills ? MAX_FILLS_SEEN : 0 };
     const stored = await this.history.notifications(read);
     return [...stored, ...this.firedAlerts(user)]
-      .filter(({ kind, at }) => topics[TOPIC_OF[kind]] && at >= from)
+      .filter(({ kind, at }) => topics[TOPIC_OF[kind]] && at >= since)
       .sort((a, b) => b.at - a.at)
       .slice(0, MAX_NOTIFICATIONS);
   }

@@ -33,7 +33,7 @@ function listRoutes({ notifications, writer }: NotificationContext): Route[] {
       async handler({ principal, now }) {
         const { user } = principal.credential;
         const { page, seenAt } = readState(user.notifications);
-        const items = await notifications.of(user, page, 0, now);
+        const items = await notifications.of(user, page, now);
         const unseen = items.filter(({ at }) => at > seenAt).length;
         return JSON.stringify({ items, unseen, seen_at: seenAt });
       },

@@ -2,9 +2,8 @@
  * The columns of CSV exports. The layout `fields` has the API's fields with the API's units. The layout `spreadsheet` is for
  * people: markets and outcomes by name, prices in cents, amounts in USDC, times in UTC.
  */
-import { Side } from "../../engine/constants.ts";
 import { MICRO_PER_SHARE } from "../../engine/limits.ts";
-import { notionalMicro } from "../../engine/money.ts";
+import { tradedMicro } from "../../engine/money.ts";
 import { csvCell, csvLine } from "../util/csv.ts";
 
 export const LAYOUTS = ["fields", "spreadsheet"] as const;
@@ -106,6 +105,8 @@ const ORDERS: Export = {
   ],
 };
 
+type FillTerms = Parameters<typeof tradedMicro>[0];
+
 const FILLS: Export = {
   fields: [
     ...["id", "match_id", "order_id", "market_id", "outcome_id", "side", "price", "quantity", "role", "match_type"],
@@ -118,7 +119,7 @@ const FILLS: Export = {
     side,
     ["Price, ¢", cents("price")],
     ["Shares", text("quantity")],
-    ["Amount, USDC", (row) => decimal(amountOf(row), MICRO_PER_SHARE, 6)],
+    ["Amount, USDC", (row) => decimal(tradedMicro(row as unknown as FillTerms), MICRO_PER_SHARE, 6)],
     ["Role", text("role")],
     ["Fee, USDC", usdc("fee")],
     ["Rebate, USDC", usdc("rebate")],
@@ -188,12 +189,6 @@ const EXPORTS = {
 } as const;
 export type ExportKind = keyof typeof EXPORTS;
 
-/** What the fill did to the balance before fee and rebate, micro-USDC. */
-function amountOf({ side, price, quantity }: ExportedRow): number {
-  const notional = notionalMicro(price as number, quantity as number);
-  return side === Side.buy ? -notional : notional;
-}
-
 /** The first line of a file. */
 export function exportHead(kind: ExportKind, layout: Layout): string {
   const { fields, spreadsheet } = EXPORTS[kind];
@@ -201,9 +196,12 @@ export function exportHead(kind: ExportKind, layout: Layout): string {
 }
 
 /** The line of a row, as RFC 4180 wants it. */
-export function exportLine(kind: ExportKind, layout: Layout, row: ExportedRow, names: Names): string {
+function exportLine(kind: ExportKind, layout: Layout, row: ExportedRow, names: Names): string {
   const { fields, spreadsheet } = EXPORTS[kind];
   const cells =
     layout === "fields" ? fields.map((name) => plain(row[name])) : spreadsheet.map(([, of]) => of(row, names));
   return `${cells.join(",")}\r\n`;
 }
+
+export const exportLines = (kind: ExportKind, layout: Layout, rows: readonly ExportedRow[], names: Names): string =>
+  rows.map((row) => exportLine(kind, layout, row, names)).join("");

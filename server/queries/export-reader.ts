@@ -1,7 +1,7 @@
 /** Reads slices of exports as lines of CSV. To be called in a read transaction. */
 import type Database from "better-sqlite3";
 import type { HistoryPage, OwnPageOptions } from "../http/paging.ts";
-import { type ExportedRow, type ExportKind, exportLine, type Layout, type Names } from "./export-columns.ts";
+import { type ExportedRow, exportLines, type Layout } from "./export-columns.ts";
 import type { FillReader } from "./fill-reader.ts";
 import type { OrderReader } from "./order-reader.ts";
 import type { PaymentReader, SettlementsOptions } from "./payment-reader.ts";
@@ -40,7 +40,7 @@ export function prepareExports(db: Database.Database, readers: Readers): (option
   return ({ list, layout }) => {
     const { items, next } = pageOf(readers, list);
     const names = { market: lookUp(question), outcome: lookUp(name) };
-    return { text: linesOf(list.kind, layout, items as ExportedRow[], names), next };
+    return { text: exportLines(list.kind, layout, items as ExportedRow[], names), next };
   };
 }
 
@@ -66,10 +66,6 @@ function lookUp(statement: Database.Statement): (id: number | null) => string {
     found.set(id, text);
     return text;
   };
-}
-
-export function linesOf(kind: ExportKind, layout: Layout, rows: readonly ExportedRow[], names: Names): string {
-  return rows.map((row) => exportLine(kind, layout, row, names)).join("");
 }
 
 /** Filters of a list without the page. */

@@ -5,8 +5,15 @@ import { systemClock } from "../../engine/util/clock.ts";
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import type { Responder } from "../http/route.ts";
 import type { OrderedReads } from "../trading/types.ts";
-import { type ExportedRow, type ExportKind, exportHead, type Layout, type Names } from "./export-columns.ts";
-import { linesOf, type StoredList, type TextSlice, type Unpaged } from "./export-reader.ts";
+import {
+  type ExportedRow,
+  type ExportKind,
+  exportHead,
+  exportLines,
+  type Layout,
+  type Names,
+} from "./export-columns.ts";
+import type { StoredList, TextSlice, Unpaged } from "./export-reader.ts";
 import type { History } from "./history.ts";
 import { EXPORT_SLICE_ROWS, MAX_EXPORT_MS, MAX_EXPORTS, MAX_EXPORTS_PER_USER } from "./limits.ts";
 
@@ -58,7 +65,7 @@ export class Exports {
       new Promise((resolve) => reads.afterMessagesSent(options.userId, systemClock.now(), resolve));
     async function* lines(): AsyncGenerator<string> {
       for (const rows of slices) {
-        const text = linesOf(options.kind, options.layout, rows, names);
+        const text = exportLines(options.kind, options.layout, rows, names);
         await updatesSent();
         yield text;
         await nextTurn();

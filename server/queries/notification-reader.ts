@@ -91,7 +91,9 @@ function ordersFilled(rows: readonly FillRow[]): NotificationObject[] {
   const byOrder = new Map<number, FillRow[]>();
   for (const row of rows) {
     if (row.role !== Role.maker) continue;
-    byOrder.set(row.order_id, [...(byOrder.get(row.order_id) ?? []), row]);
+    const fills = byOrder.get(row.order_id);
+    if (fills === undefined) byOrder.set(row.order_id, [row]);
+    else fills.push(row);
   }
   return [...byOrder.values()].map((fills) => {
     const [last] = fills as [FillRow, ...FillRow[]];

@@ -4,7 +4,7 @@
  */
 import type Database from "better-sqlite3";
 import { Side } from "../../engine/constants.ts";
-import { notionalMicro } from "../../engine/money.ts";
+import { tradedMicro } from "../../engine/money.ts";
 import { buildPage, type HistoryPage, type OwnPageOptions } from "../http/paging.ts";
 import type { FillReader } from "./fill-reader.ts";
 import { MAX_ROWS_WALKED } from "./limits.ts";
@@ -43,7 +43,6 @@ const ENTRY_TYPES: ReadonlySet<string> = new Set(["deposit", "withdrawal", "spli
 
 /** The transactions of a fill, latest first: rebate, fee, and the notional of its shares. */
 function fillTransactions(row: FillRow): TransactionRow[] {
-  const notional = notionalMicro(row.price, row.quantity);
   const base = {
     market_id: row.market_id,
     outcome_id: row.outcome_id,
@@ -55,7 +54,7 @@ function fillTransactions(row: FillRow): TransactionRow[] {
   };
   const id = row.id * TRANSACTIONS_PER_ENTRY;
   const parts = [
-    { id: id + TRADE_PART, type: "trade", amount: row.side === Side.buy ? -notional : notional },
+    { id: id + TRADE_PART, type: "trade", amount: tradedMicro(row) },
     { id: id + FEE_PART, type: "fee", amount: -row.fee },
     { id: id + REBATE_PART, type: "rebate", amount: row.rebate },
   ];

@@ -46,6 +46,10 @@ export function priceNumber(bps: number | null): string {
 /** "52.0¢": the price of a share. */
 export const cents = (bps: number | null): string => (bps === null ? "–" : `${priceNumber(bps)}¢`);
 
+/** "45.5¢ or more": the price of an alert. */
+export const alertPrice = (bps: number | null, direction: string | null): string =>
+  `${cents(bps)} or ${direction === "above" ? "more" : "less"}`;
+
 export const shares = (count: number): string => count.toLocaleString("en-US");
 
 const COMPACT = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 3 });

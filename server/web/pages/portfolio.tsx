@@ -7,14 +7,13 @@ import { shares } from "../format.ts";
 import { useMarkets } from "../market-cache.ts";
 import { search, setSearch } from "../router.ts";
 import { CancelAllButton, OpenOrders } from "../trading/open-orders.tsx";
-import type { Order } from "../types.ts";
 import { CsvButton } from "../ui/csv-button.tsx";
 import { Loading } from "../ui/notices.tsx";
 import { SegmentedControl } from "../ui/segmented-control.tsx";
 import { useTabs } from "../ui/tabs.tsx";
 import { CompleteSets } from "./portfolio/complete-sets.tsx";
 import { Fills } from "./portfolio/fills.tsx";
-import { MarketFilter, useFilteredMarkets } from "./portfolio/market-filter.tsx";
+import { inFound, MarketFilter, useMarketFilter } from "./portfolio/market-filter.tsx";
 import { OrderHistory } from "./portfolio/order-history.tsx";
 import { Positions } from "./portfolio/positions.tsx";
 import { Resolved } from "./portfolio/resolved.tsx";
@@ -79,12 +78,10 @@ const ORDER_VIEWS = [
 ] as const;
 
 function Tools({ section }: { section: Section }) {
-  const found = useFilteredMarkets();
-  const live = useLiveOrders();
+  const { found, only, isUnclear } = useMarketFilter();
+  const live = inFound(found, openOrders.value ?? []);
   if (section === "transactions" || section === "sets") return null;
   const isOrders = section === "orders";
-  const only = found?.length === 1 ? (found[0]?.id ?? null) : null;
-  const isUnclear = found !== null && only === null;
   return (
     <div class="tools">
       <MarketFilter />
@@ -106,20 +103,11 @@ function Tools({ section }: { section: Section }) {
   );
 }
 
-/** The open orders in the markets that the filter finds. */
-function useLiveOrders(): readonly Order[] {
-  const found = useFilteredMarkets();
-  const orders = openOrders.value ?? [];
-  if (found === null) return orders;
-  const ids = new Set(found.map(({ id }) => id));
-  return orders.filter(({ market_id }) => ids.has(market_id));
-}
-
 function LiveOrders() {
-  const orders = useLiveOrders();
+  const { found } = useMarketFilter();
+  const orders = inFound(found, openOrders.value ?? []);
   const markets = useMarkets(orders.map(({ market_id }) => market_id));
-  const isFiltered = useFilteredMarkets() !== null;
   if (openOrders.value === null) return <Loading />;
-  const empty = isFiltered ? "No open orders in markets of this name." : "No open orders.";
+  const empty = found === null ? "No open orders." : "No open orders in markets of this name.";
   return <OpenOrders orders={orders} markets={markets} hasOwnCancelAll empty={empty} />;
 }

@@ -3,7 +3,7 @@ import "./notifications.css";
 import { useEffect, useState } from "preact/hooks";
 import { notionalMicro } from "../../../engine/money.ts";
 import { exchangeTime } from "../clock.ts";
-import { cents, dateTime, money, shares } from "../format.ts";
+import { alertPrice, cents, dateTime, money, shares } from "../format.ts";
 import { marketName, outcomeName, useMarkets } from "../market-cache.ts";
 import { winnerOf } from "../market-facts.ts";
 import { here, href } from "../router.ts";
@@ -140,7 +140,7 @@ function textsOf(item: Notification, market: Market | undefined): Texts {
       return {
         icon: "bell",
         title: `${outcome} reached ${cents(price)}`,
-        detail: `Your alert: ${cents(price)} or ${item.direction === "above" ? "more" : "less"} · ${name}`,
+        detail: `Your alert: ${alertPrice(price, item.direction)} · ${name}`,
         path: `${marketPath}?outcome=${outcome_id}`,
       };
   }

@@ -9,33 +9,13 @@ import { Notice } from "../ui/notices.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { AmendDialog } from "./amend-dialog.tsx";
 import { CancelAllDialog, CancelButton } from "./cancel-orders.tsx";
-import { FilledTrack, orderLine, orderTerms, RowMarket, RowOutcome, SideBadge } from "./order-name.tsx";
+import { FilledTrack, orderLine, orderTerms, SideBadge, subjectColumns } from "./order-name.tsx";
 
 /** The columns that name an order: when it was placed, and what it is for. */
 export function orderColumns(markets: ReadonlyMap<number, Market>, isSingleMarket: boolean): readonly Column<Order>[] {
-  const marketColumn: Column<Order> = {
-    title: "Market",
-    phone: "main",
-    show: (order) => {
-      const market = markets.get(order.market_id);
-      return <RowMarket row={order} market={market} terms={orderLine(order, market, true)} />;
-    },
-  };
-  const outcomeColumn: Column<Order> = {
-    title: "Outcome",
-    show: (order) => <RowOutcome row={order} market={markets.get(order.market_id)} />,
-  };
-  const mainOutcome: Column<Order> = {
-    title: "Outcome",
-    phone: "main",
-    show: (order) => {
-      const market = markets.get(order.market_id);
-      return <RowOutcome row={order} market={market} terms={orderLine(order, market, false)} />;
-    },
-  };
   return [
     { title: "Placed", show: ({ created_at }) => <span class="muted">{rowTime(created_at)}</span> },
-    ...(isSingleMarket ? [mainOutcome] : [marketColumn, outcomeColumn]),
+    ...subjectColumns(markets, isSingleMarket, orderLine),
     { title: "Side", show: ({ side }) => <SideBadge side={side} /> },
   ];
 }

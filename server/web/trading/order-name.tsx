@@ -5,11 +5,12 @@ import { marketName, outcomeName } from "../market-cache.ts";
 import { href } from "../router.ts";
 import { Dot } from "../series.tsx";
 import type { Market, Order } from "../types.ts";
+import type { Column } from "../ui/table.tsx";
 import { Tile } from "../ui/tile.tsx";
 import type { Children } from "../ui/use-data.ts";
 
 const SIDES: Readonly<Record<number, string>> = { 1: "Buy", 2: "Sell" };
-const sideName = (side: number): string => SIDES[side] ?? "";
+export const sideName = (side: number): string => SIDES[side] ?? "";
 
 /** A price in cents as the input field shows it. */
 export const priceInput = priceNumber;
@@ -41,6 +42,32 @@ export function OrderName({
   );
 }
 
+/** Names a row in one line without its market, for a phone. @param hasOutcome false where the outcome stands above */
+type LineOf<T> = (row: T, market: Market | undefined, hasOutcome: boolean) => string;
+
+/**
+ * The columns that say what a row is about: market and outcome, or the outcome alone in a table of one market. On a phone
+ * the first of them stands for the whole row, with its line.
+ */
+export function subjectColumns<T extends Subject>(
+  markets: ReadonlyMap<number, Market>,
+  isSingleMarket: boolean,
+  lineOf: LineOf<T>,
+): readonly Column<T>[] {
+  const marketOf = ({ market_id }: T): Market | undefined => markets.get(market_id);
+  if (isSingleMarket) {
+    const show = (row: T) => <RowOutcome row={row} market={marketOf(row)} terms={lineOf(row, marketOf(row), false)} />;
+    return [{ title: "Outcome", phone: "main", show }];
+  }
+  const showMarket = (row: T) => (
+    <RowMarket row={row} market={marketOf(row)} terms={lineOf(row, marketOf(row), true)} />
+  );
+  return [
+    { title: "Market", phone: "main", show: showMarket },
+    { title: "Outcome", show: (row) => <RowOutcome row={row} market={marketOf(row)} /> },
+  ];
+}
+
 /** The market of a row. @param terms on a phone, below it, instead of the columns */
 export function RowMarket({ row, market, terms }: { row: Subject; market: Market | undefined; terms: string }) {
   const { market_id, outcome_id } = row;
@@ -56,7 +83,7 @@ export function RowMarket({ row, market, terms }: { row: Subject; market: Market
 }
 
 /** The outcome of a row. @param terms on a phone, below it: for tables of one market */
-export function RowOutcome({ row, market, terms }: { row: Subject; market: Market | undefined; terms?: string }) {
+function RowOutcome({ row, market, terms }: { row: Subject; market: Market | undefined; terms?: string }) {
   const outcome = market?.outcomes.find(({ id }) => id === row.outcome_id);
   return (
     <span class="outcome-name" translate={false}>
@@ -83,7 +110,7 @@ export function FilledTrack({ filled, quantity }: Pick<Order, "filled" | "quanti
   );
 }
 
-/** "Buy 1,000 Madrid at 34.0¢, 420 filled" @param hasOutcome false where the outcome stands above */
+/** "Buy 1,000 Madrid at 34.0¢, 420 filled" */
 export function orderLine(order: Order, market: Market | undefined, hasOutcome: boolean): string {
   const what = hasOutcome ? ` ${outcomeName(market, order.outcome_id)}` : "";
   const price = order.price === null ? "at the market" : `at ${cents(order.price)}`;

@@ -1,11 +1,12 @@
 /** A table of positions, with what they cost and what they are worth. */
 import { cents, money, priceNumber, shares } from "../format.ts";
 import { marketName, outcomeName } from "../market-cache.ts";
+import { required } from "../required.ts";
 import { href } from "../router.ts";
 import type { Market } from "../types.ts";
 import { Money, Profit } from "../ui/amounts.tsx";
 import { type Column, Table } from "../ui/table.tsx";
-import { RowMarket, RowOutcome } from "./order-name.tsx";
+import { subjectColumns } from "./order-name.tsx";
 import { sumOf, type ValuedPosition } from "./valuation.ts";
 
 /** Both figures in one column, for narrow tables. */
@@ -141,29 +142,11 @@ export function PositionsTable({
   empty: string;
 }) {
   const count = `${positions.length} ${positions.length === 1 ? "position" : "positions"}`;
+  const [subject, ...others] = subjectColumns(markets, isSingleMarket, positionLine);
+  const total = isSingleMarket ? {} : { total: `${count}, cost ${money(sumOf(positions.map(({ cost }) => cost)))}` };
   const columns: Column<ValuedPosition>[] = [
-    ...(isSingleMarket
-      ? []
-      : [
-          {
-            title: "Market",
-            phone: "main" as const,
-            show: (position: ValuedPosition) => {
-              const market = markets.get(position.market_id);
-              return <RowMarket row={position} market={market} terms={positionLine(position, market, true)} />;
-            },
-            total: `${count}, cost ${money(sumOf(positions.map(({ cost }) => cost)))}`,
-          },
-        ]),
-    {
-      title: "Outcome",
-      ...(isSingleMarket ? { phone: "main" } : {}),
-      show: (position) => {
-        const market = markets.get(position.market_id);
-        const terms = isSingleMarket ? { terms: positionLine(position, market, false) } : {};
-        return <RowOutcome row={position} market={market} {...terms} />;
-      },
-    },
+    { ...required(subject, "a first column"), ...total },
+    ...others,
     ...amountColumns,
     {
       title: "Value",

@@ -1,5 +1,5 @@
 /** What the list behind the bell has, and the price alerts that wait. */
-import { cents } from "../../format.ts";
+import { alertPrice } from "../../format.ts";
 import { marketName, outcomeName, useMarkets } from "../../market-cache.ts";
 import { href } from "../../router.ts";
 import { request } from "../../session.ts";
@@ -77,7 +77,7 @@ function Alerts() {
       <ul class="entries">
         {data?.items.map(({ id, market_id, outcome_id, direction, price }) => {
           const market = markets.get(market_id);
-          const what = `${outcomeName(market, outcome_id)} at ${cents(price)} or ${direction === "above" ? "more" : "less"}`;
+          const what = `${outcomeName(market, outcome_id)} at ${alertPrice(price, direction)}`;
           return (
             <li key={id}>
               <span translate={false}>

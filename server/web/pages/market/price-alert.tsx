@@ -1,6 +1,6 @@
 /** The dialog that sets a price alert on an outcome of a market. */
 import { useState } from "preact/hooks";
-import { cents } from "../../format.ts";
+import { alertPrice, cents } from "../../format.ts";
 import { parsePrice } from "../../parse.ts";
 import { request } from "../../session.ts";
 import type { Market, PriceAlert } from "../../types.ts";
@@ -38,7 +38,7 @@ export function PriceAlertDialog({ market, onClose }: { market: Market; onClose:
     const { price: at } = await request<PriceAlert>("POST", "/me/price-alerts", {
       body: { outcome_id: Number(outcomeId), direction, price },
     });
-    toast(`Alert set: ${outcome?.name ?? ""} at ${cents(at)} or ${direction === "above" ? "more" : "less"}.`);
+    toast(`Alert set: ${outcome?.name ?? ""} at ${alertPrice(at, direction)}.`);
     onClose();
   });
   return (

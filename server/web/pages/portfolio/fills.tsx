@@ -1,22 +1,16 @@
 /** The user's fills, newest first. */
-import { notionalMicro } from "../../../../engine/money.ts";
+import { tradedMicro } from "../../../../engine/money.ts";
 import { capitalized, money, priceNumber, rowClock, shares, signedMoney } from "../../format.ts";
 import { outcomeName, useMarkets } from "../../market-cache.ts";
-import { RowMarket, RowOutcome, SideBadge } from "../../trading/order-name.tsx";
+import { SideBadge, sideName, subjectColumns } from "../../trading/order-name.tsx";
 import type { Market, Order, OwnFill } from "../../types.ts";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { type Column, LoadMore, Table } from "../../ui/table.tsx";
 import { useLivePages } from "./live-pages.tsx";
-import { ChooseMarket, useFilteredMarkets } from "./market-filter.tsx";
+import { ChooseMarket, useMarketFilter } from "./market-filter.tsx";
 
 function fillsOf({ id, market_id, outcome_id, side, builder_code, trades }: Order): OwnFill[] {
   return trades.map((fill) => ({ ...fill, order_id: id, market_id, outcome_id, side, builder_code }));
-}
-
-/** What the fill paid or brought, before fee and rebate: micro-USDC. */
-function amountOf({ side, price, quantity }: OwnFill): number {
-  const notional = notionalMicro(price, quantity);
-  return side === 1 ? -notional : notional;
 }
 
 /** "Maker", and where the shares come from or go to, unless they change hands. */
@@ -25,21 +19,13 @@ function roleText({ role, match_type }: OwnFill): string {
   return match_type === "direct" ? text : `${text}, ${match_type}`;
 }
 
-/** "Buy 43 Yes at 52.0¢" @param hasOutcome false where the outcome stands above */
+/** "Buy 43 Yes at 52.0¢" */
 function fillLine({ side, quantity, outcome_id, price }: OwnFill, market: Market | undefined, hasOutcome: boolean) {
   const what = hasOutcome ? ` ${outcomeName(market, outcome_id)}` : "";
-  return `${side === 1 ? "Buy" : "Sell"} ${shares(quantity)}${what} at ${priceNumber(price)}¢`;
+  return `${sideName(side)} ${shares(quantity)}${what} at ${priceNumber(price)}¢`;
 }
 
 function columnsOf(markets: ReadonlyMap<number, Market>, isSingleMarket: boolean): readonly Column<OwnFill>[] {
-  const marketColumn: Column<OwnFill> = {
-    title: "Market",
-    phone: "main",
-    show: (fill) => {
-      const market = markets.get(fill.market_id);
-      return <RowMarket row={fill} market={market} terms={fillLine(fill, market, true)} />;
-    },
-  };
   return [
     {
       title: "Time",
@@ -50,25 +36,11 @@ function columnsOf(markets: ReadonlyMap<number, Market>, isSingleMarket: boolean
         </span>
       ),
     },
-    ...(isSingleMarket ? [] : [marketColumn]),
-    {
-      title: "Outcome",
-      ...(isSingleMarket ? { phone: "main" } : {}),
-      show: (fill) => {
-        const market = markets.get(fill.market_id);
-        return (
-          <RowOutcome
-            row={fill}
-            market={market}
-            {...(isSingleMarket ? { terms: fillLine(fill, market, false) } : {})}
-          />
-        );
-      },
-    },
+    ...subjectColumns(markets, isSingleMarket, fillLine),
     { title: "Side", show: ({ side }) => <SideBadge side={side} /> },
     { title: "Price, ¢", isNumber: true, show: ({ price }) => priceNumber(price) },
     { title: "Shares", isNumber: true, show: ({ quantity }) => shares(quantity) },
-    { title: "Amount", isNumber: true, phone: "upper", show: (fill) => signedMoney(amountOf(fill)) },
+    { title: "Amount", isNumber: true, phone: "upper", show: (fill) => signedMoney(tradedMicro(fill)) },
     { title: "Role", show: (fill) => <span class="muted">{roleText(fill)}</span> },
     { title: "Fee", isNumber: true, show: ({ fee }) => <span class="muted">{fee > 0 ? `−${money(fee)}` : "–"}</span> },
     {
@@ -81,10 +53,9 @@ function columnsOf(markets: ReadonlyMap<number, Market>, isSingleMarket: boolean
 
 /** @param marketId only the fills of this market, in a panel that names them; null: of the markets that the filter finds */
 export function Fills({ marketId = null }: { marketId?: number | null }) {
-  const found = useFilteredMarkets();
-  const [only] = found ?? [];
-  const isUnclear = marketId === null && found !== null && found.length !== 1;
-  const wanted = marketId ?? only?.id ?? null;
+  const filter = useMarketFilter();
+  const isUnclear = marketId === null && filter.isUnclear;
+  const wanted = marketId ?? filter.only;
   const { items, error, more, reload } = useLivePages(isUnclear ? null : "/me/fills", { market_id: wanted }, (order) =>
     wanted === null || order.market_id === wanted ? fillsOf(order) : [],
   );
@@ -92,7 +63,7 @@ export function Fills({ marketId = null }: { marketId?: number | null }) {
   return (
     <section class="bare" aria-label="Fills">
       {marketId === null && <h2 class="hidden">Fills</h2>}
-      {isUnclear && <ChooseMarket found={found} />}
+      {isUnclear && <ChooseMarket found={filter.found} />}
       <ErrorNotice error={error} retry={reload} />
       {items === null && error === null && !isUnclear && <Loading />}
       {items !== null && (

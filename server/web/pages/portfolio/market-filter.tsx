@@ -11,13 +11,34 @@ import { Empty } from "../../ui/notices.tsx";
 const MAX_SUGGESTED = 50;
 const MAX_OFFERED = 8;
 
-/** The markets whose names match: null while there is no filter. */
-export function useFilteredMarkets(): readonly Market[] | null {
+/** What the filter finds. */
+interface FoundMarkets {
+  /** The markets whose names match; null while there is no filter. */
+  readonly found: readonly Market[] | null;
+  /** The one that it finds; null for all markets, too. */
+  readonly only: number | null;
+  /** None or several match: a list that is of one market or of all can't be shown. */
+  readonly isUnclear: boolean;
+}
+
+export function useMarketFilter(): FoundMarkets {
   const text = filterText();
   const own = useOwnMarkets(text !== "");
-  if (text === "") return null;
+  if (text === "") return { found: null, only: null, isUnclear: false };
   const exact = own.filter(({ question }) => question.toLowerCase() === text);
-  return exact.length > 0 ? exact : own.filter(({ question }) => question.toLowerCase().includes(text));
+  const found = exact.length > 0 ? exact : own.filter(({ question }) => question.toLowerCase().includes(text));
+  const isUnclear = found.length !== 1;
+  return { found, only: isUnclear ? null : (found[0]?.id ?? null), isUnclear };
+}
+
+/** The rows in the markets that the filter finds. */
+export function inFound<T extends { market_id: number }>(
+  found: readonly Market[] | null,
+  rows: readonly T[],
+): readonly T[] {
+  if (found === null) return rows;
+  const ids = new Set(found.map(({ id }) => id));
+  return rows.filter(({ market_id }) => ids.has(market_id));
 }
 
 const filterText = (): string => (search.value.get("market") ?? "").trim().toLowerCase();
@@ -56,8 +77,8 @@ export function MarketFilter() {
 }
 
 /** In place of a list that is of one market or of all: says what the filter found, and lets the user choose. */
-export function ChooseMarket({ found }: { found: readonly Market[] }) {
-  if (found.length === 0) return <Empty>None of your markets has this in its name.</Empty>;
+export function ChooseMarket({ found }: { found: readonly Market[] | null }) {
+  if (found === null || found.length === 0) return <Empty>None of your markets has this in its name.</Empty>;
   return (
     <div class="empty">
       <p>{found.length} of your markets have this in their names. Choose one:</p>

@@ -9,7 +9,7 @@ import { Badge } from "../../ui/badge.tsx";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { type Column, LoadMore, Table } from "../../ui/table.tsx";
 import { useLivePages } from "./live-pages.tsx";
-import { ChooseMarket, useFilteredMarkets } from "./market-filter.tsx";
+import { ChooseMarket, useMarketFilter } from "./market-filter.tsx";
 
 const STATUS_TONES: Readonly<Record<string, "" | "good" | "bad" | "warn">> = {
   open: "good",
@@ -36,9 +36,7 @@ const stateColumns: readonly Column<Order>[] = [
 ];
 
 export function OrderHistory() {
-  const found = useFilteredMarkets();
-  const isUnclear = found !== null && found.length !== 1;
-  const only = found?.[0]?.id ?? null;
+  const { found, only, isUnclear } = useMarketFilter();
   const { items, error, more, reload } = useLivePages(
     isUnclear ? null : "/orders",
     { status: "all", market_id: only },

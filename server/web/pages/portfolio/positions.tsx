@@ -4,14 +4,14 @@ import { shares } from "../../format.ts";
 import { PositionsTable } from "../../trading/positions.tsx";
 import { useValuedPositions } from "../../trading/valuation.ts";
 import { Loading, Notice } from "../../ui/notices.tsx";
-import { useFilteredMarkets } from "./market-filter.tsx";
+import { inFound, useMarketFilter } from "./market-filter.tsx";
 
 export function Positions() {
   const { valued, markets } = useValuedPositions();
-  const found = useFilteredMarkets();
+  const { found } = useMarketFilter();
   if (positions.value === null) return <Loading />;
-  const ids = found === null ? null : new Set(found.map(({ id }) => id));
-  const open = valued.filter(({ quantity, market_id }) => quantity > 0 && (ids === null || ids.has(market_id)));
+  const held = valued.filter(({ quantity }) => quantity > 0);
+  const open = [...inFound(found, held)];
   open.sort((a, b) => (b.market_value ?? 0) - (a.market_value ?? 0) || a.outcome_id - b.outcome_id);
   return (
     <section class="bare" aria-labelledby="positions-title">
@@ -27,7 +27,7 @@ export function Positions() {
         caption="Your positions"
         positions={open}
         markets={markets}
-        empty={ids === null ? "No open positions." : "No open positions in markets of this name."}
+        empty={found === null ? "No open positions." : "No open positions in markets of this name."}
       />
       <p class="hint">Positions are valued at last prices. A sale yields what the book pays, less the trading fee.</p>
     </section>

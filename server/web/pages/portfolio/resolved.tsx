@@ -1,4 +1,5 @@
 /** What resolved markets paid the user. */
+import { MICRO_PER_BPS } from "../../../../engine/limits.ts";
 import { date, money, priceNumber, shares } from "../../format.ts";
 import { outcomeName, useMarkets } from "../../market-cache.ts";
 import { winnerOf } from "../../market-facts.ts";
@@ -10,9 +11,7 @@ import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { usePages } from "../../ui/paged-list.ts";
 import { type Column, LoadMore, Table } from "../../ui/table.tsx";
 import { useFresh } from "../../ui/use-fresh.ts";
-import { ChooseMarket, useFilteredMarkets } from "./market-filter.tsx";
-
-const BPS_MICRO = 100;
+import { ChooseMarket, useMarketFilter } from "./market-filter.tsx";
 
 /** The winner; for a market without one, what a share of the user's outcome paid. */
 function Result({ market, payout }: { market: Market | undefined; payout: number }) {
@@ -47,7 +46,7 @@ function columnsOf(markets: ReadonlyMap<number, Market>): readonly Column<Settle
     {
       title: "Average, ¢",
       isNumber: true,
-      show: ({ cost, quantity }) => priceNumber(Math.round(cost / quantity / BPS_MICRO)),
+      show: ({ cost, quantity }) => priceNumber(Math.round(cost / quantity / MICRO_PER_BPS)),
     },
     { title: "Cost", isNumber: true, show: ({ cost }) => money(cost) },
     { title: "Paid", isNumber: true, phone: "upper", show: ({ amount }) => money(amount) },
@@ -57,10 +56,9 @@ function columnsOf(markets: ReadonlyMap<number, Market>): readonly Column<Settle
 }
 
 export function Resolved() {
-  const found = useFilteredMarkets();
-  const isUnclear = found !== null && found.length !== 1;
-  const query = { market_id: found?.[0]?.id ?? null };
-  const { items, error, more, reload } = usePages<Settlement>(isUnclear ? null : "/wallet/settlements", query);
+  const { found, only, isUnclear } = useMarketFilter();
+  const path = isUnclear ? null : "/wallet/settlements";
+  const { items, error, more, reload } = usePages<Settlement>(path, { market_id: only });
   useFresh(reload);
   const markets = useMarkets((items ?? []).map(({ market_id }) => market_id));
   return (
