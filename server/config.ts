@@ -35,6 +35,8 @@ export interface Config {
   /** The fee for merging, BPS of the 1 USDC of each complete set. */
   readonly mergeFeeBps: number;
   readonly smtpUrl: string | null;
+  /** Between two mails that tell a user what happened, ms; 0: none are sent. */
+  readonly mailIntervalMs: number;
   /** The From header of mail. */
   readonly mailFrom: string;
   readonly smsWebhookUrl: string | null;
@@ -69,6 +71,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     logDays: readLogDays(given.LOG_DAYS),
     seedFile: readFileName("SEED_FILE", given.SEED_FILE),
     mergeFeeBps: given.MERGE_FEE,
+    mailIntervalMs: 1_000 * given.MAIL_INTERVAL,
     mailFrom: given.MAIL_FROM ?? `Prediction Exchange <no-reply@${mailHost(urls.publicUrl)}>`,
     socialProviders: readProviders(given.SOCIAL_PROVIDERS),
     accessTtlMs: 1_000 * given.ACCESS_TOKEN_TTL,

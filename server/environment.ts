@@ -53,6 +53,12 @@ export const Environment = Type.Object({
   REFRESH_TOKEN_TTL: integer(2_592_000, 1, YEAR_S, "seconds that a refresh token is valid"),
   SOCIAL_PROVIDERS: text("", "a JSON object of OpenID Connect providers by name"),
   SMTP_URL: optional("the mail server; without it mail goes to files of the data folder"),
+  MAIL_INTERVAL: integer(
+    60,
+    0,
+    DAY_S,
+    "seconds between two mails that tell a user what happened, 15 times as long for fills; 0: none are sent",
+  ),
   MAIL_FROM: optional("the From header of mail; else no-reply@ the host of PUBLIC_URL"),
   SMS_WEBHOOK_URL: optional("gets text messages; without it they go to files of the data folder"),
 });

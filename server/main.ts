@@ -19,6 +19,7 @@ import { createGateway } from "./bootstrap/gateway.ts";
 import { printGreeting } from "./bootstrap/greeting.ts";
 import { Lifecycle } from "./bootstrap/lifecycle.ts";
 import { createApp, listen } from "./bootstrap/listen.ts";
+import { createNotificationServices } from "./bootstrap/notification-services.ts";
 import { createOperatorServices } from "./bootstrap/operator-services.ts";
 import { OverdueDeletion } from "./bootstrap/overdue.ts";
 import { preparePlatform } from "./bootstrap/platform.ts";
@@ -86,12 +87,13 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   const { exchange, writer, history, projected } = trading;
   const identity = await openAccountServices({ ...base, writer });
   const operators = createOperatorServices({ ...base, trading, identity, endSockets });
+  const notifying = createNotificationServices({ ...base, trading, identity });
   const fail = createFailureHandler({ ...base, exchange, writer, projected });
   watchThreads(threads, lifecycle, fail);
 
   // 5. Listen: requests get 50300 until the exchange is ready.
   const app = createApp(config, uws);
-  const services = { ...base, threads, trading, identity, operators };
+  const services = { ...base, threads, trading, identity, operators, notifying };
   const gateway = createGateway({ ...services, app, output });
   const { hub } = gateway;
   const listening = await listen(config, uws, app);
@@ -108,6 +110,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
     await exchange.settled();
   }
   await catchUp(trading, operators);
+  await notifying.notificationMails.start(systemClock.now());
 
   // 7. Ready. 8. From here on a signal stops the server in order.
   const overdue = new OverdueDeletion(identity.unverified, writer, history, lifecycle, systemClock);

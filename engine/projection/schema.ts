@@ -599,4 +599,9 @@ export const MIGRATIONS: readonly string[] = [
   -- Price alerts, JSON, oldest first; those that fired are kept for a while. NULL: none.
   ALTER TABLE users ADD COLUMN price_alerts TEXT;
   `,
+  `
+  -- Finds the users whom a mail tells what happened lately.
+  CREATE INDEX entries_with_news ON entries (created_at, user_id) WHERE type IN ('deposit', 'settlement');
+  CREATE INDEX decided_withdrawals ON withdrawals (decided_at, user_id) WHERE decided_at IS NOT NULL;
+  `,
 ];

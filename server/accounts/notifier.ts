@@ -16,6 +16,8 @@ export interface Mail {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
+  /** Headers that this mail has beside those of all. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface TextMessage {
@@ -44,6 +46,9 @@ const RETRY_PAUSES_MS: readonly number[] = [1_000, 5_000, 30_000];
 const TIMEOUTS_MS: Readonly<Record<Kind, number>> = { mail: 30_000, text: 10_000 };
 /** Queued messages of one kind. */
 export const MAX_WAITING_MESSAGES = 1_000;
+/** With fewer, there is room for another of many: the rest is for messages that somebody waits for. */
+const ROOM_IN_QUEUE = 8;
+const ROOM_FOR_RETRIES = 500;
 const CLOSE_DEADLINE_MS = 3_000;
 
 /**
@@ -83,6 +88,11 @@ export class Notifier {
     else this.mails.drop("address");
   }
 
+  /** Resolves once few mails wait: what many users get leaves room for what one of them waits for. */
+  room(): Promise<void> {
+    return this.mails.room();
+  }
+
   /** Drops a message to anything but a phone number, with a log line. */
   sendText(message: TextMessage): void {
     if (PHONE_NUMBER.test(message.to)) this.texts.add(message);
@@ -120,6 +130,7 @@ class Lane<T> {
   private dropped = 0;
   private isClosing = false;
   private onDrained: (() => void) | null = null;
+  private readonly waitingForRoom: (() => void)[] = [];
 
   constructor(kind: Kind, send: Send<T>, options: NotifierOptions) {
     this.kind = kind;
@@ -137,6 +148,15 @@ class Lane<T> {
       this.queue.push({ message, attempts: 0 });
       this.next();
     }
+  }
+
+  room(): Promise<void> {
+    if (this.hasRoom) return Promise.resolve();
+    return new Promise((resolve) => this.waitingForRoom.push(resolve));
+  }
+
+  private get hasRoom(): boolean {
+    return this.queue.length < ROOM_IN_QUEUE && this.retries.size < ROOM_FOR_RETRIES;
   }
 
   drop(reason: "address" | "closed" | "full"): void {
@@ -165,6 +185,7 @@ class Lane<T> {
   private next(): void {
     if (this.current !== null) return;
     const job = this.queue.shift();
+    if (this.hasRoom) this.waitingForRoom.shift()?.();
     if (job !== undefined) void this.attempt(job);
     else this.onDrained?.();
   }
@@ -250,7 +271,7 @@ function compose(from: string, mail: Mail): SendMailOptions {
     to: { name: "", address: mail.to },
     subject: mail.subject,
     text: mail.text,
-    headers: { "Auto-Submitted": "auto-generated" },
+    headers: { "Auto-Submitted": "auto-generated", ...mail.headers },
     disableFileAccess: true,
     disableUrlAccess: true,
   };

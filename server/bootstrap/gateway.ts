@@ -25,6 +25,7 @@ import { SocketTickets } from "../websocket/tickets.ts";
 import type { AccountServices } from "./account-services.ts";
 import type { ExchangeDatabase } from "./database.ts";
 import type { Lifecycle } from "./lifecycle.ts";
+import type { NotificationServices } from "./notification-services.ts";
 import type { OperatorServices } from "./operator-services.ts";
 import type { PublicUrl } from "./public-url.ts";
 import { createRoutes } from "./routes.ts";
@@ -42,6 +43,7 @@ interface GatewayOptions {
   readonly trading: TradingServices;
   readonly identity: AccountServices;
   readonly operators: OperatorServices;
+  readonly notifying: NotificationServices;
   readonly lifecycle: Lifecycle;
   readonly publicUrl: PublicUrl;
   readonly logger: Logger;
@@ -61,7 +63,7 @@ export function createGateway(options: GatewayOptions) {
   const tickets = new SocketTickets();
   const routes = compileRoutes(
     createRoutes({
-      ...{ ...trading, ...identity, ...operators, tickets, limiter, operatorsNeedSecondFactor },
+      ...{ ...trading, ...identity, ...operators, ...options.notifying, tickets, limiter, operatorsNeedSecondFactor },
       metrics: createMetrics(options, () => ({
         ...hub.counts(),
         plain: connections.plain,

@@ -12,6 +12,7 @@ import type { AccountServices } from "./account-services.ts";
 import type { Gateway } from "./gateway.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { LOG_FLUSH_MS, SHUTDOWN_DEADLINE_MS } from "./limits.ts";
+import type { NotificationServices } from "./notification-services.ts";
 import type { OperatorServices } from "./operator-services.ts";
 import type { Threads } from "./threads.ts";
 import type { TradingServices } from "./trading-services.ts";
@@ -60,6 +61,7 @@ interface ShutdownOptions {
   readonly listenSocket: Uws.us_listen_socket | null;
   readonly timers: readonly NodeJS.Timeout[];
   readonly operators: OperatorServices;
+  readonly notifying: NotificationServices;
   readonly control: ControlSocket;
   readonly gateway: Gateway;
   readonly trading: TradingServices;
@@ -113,11 +115,13 @@ async function refuseNewWork({
   control,
   gateway,
   identity,
+  notifying,
 }: ShutdownOptions): Promise<void> {
   if (listenSocket !== null) uws.us_listen_socket_close(listenSocket);
   for (const timer of timers) clearInterval(timer);
   const controlClosed = control.close();
   gateway.throttle.close();
+  await notifying.notificationMails.stop();
   // A password that waits for its turn is rejected; one that is being hashed is finished.
   await identity.passwords.close();
   await controlClosed;

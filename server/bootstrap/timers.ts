@@ -9,6 +9,7 @@ import { createClockWatch } from "./clock-watch.ts";
 import type { ExchangeDatabase } from "./database.ts";
 import type { FailTrading } from "./failure.ts";
 import { FileGuard } from "./file-guard.ts";
+import type { NotificationServices } from "./notification-services.ts";
 import type { OperatorServices } from "./operator-services.ts";
 import type { OverdueDeletion } from "./overdue.ts";
 import { type Threads, threadProgress } from "./threads.ts";
@@ -24,12 +25,14 @@ const EXPIRY_TICK_MS = 500;
 const SWEEP_TICK_MS = 30_000;
 const FILES_TICK_MS = 1_000;
 const UPKEEP_TICK_MS = 60_000;
+const MAILS_TICK_MS = 1_000;
 
 interface TimerOptions {
   readonly database: ExchangeDatabase;
   readonly trading: TradingServices;
   readonly identity: AccountServices;
   readonly operators: OperatorServices;
+  readonly notifying: NotificationServices;
   readonly hub: SocketHub;
   readonly threads: Threads;
   readonly overdue: OverdueDeletion;
@@ -39,11 +42,11 @@ interface TimerOptions {
 
 /** Returns the timers, for `clearInterval`. */
 export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
-  const { database, trading, operators, hub, fail } = options;
+  const { database, trading, operators, notifying, hub, fail } = options;
   const { clock } = trading;
   const files = new FileGuard([database.path, database.journalPath].flatMap((path) => [path, `${path}-wal`]));
   const watchdog = new Watchdog(threadProgress(options.threads, trading.writer), MAX_STALL_MS / TICK_MS);
-  trading.priceAlerts.start(clock.now());
+  notifying.priceAlerts.start(clock.now());
   const watchClock = createClockWatch(trading.timeline, options.logger);
   return [
     setInterval(() => {
@@ -66,6 +69,7 @@ export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
     setInterval(() => hub.endUnauthenticated(clock.now()), EXPIRY_TICK_MS),
     setInterval(() => sweep(options), SWEEP_TICK_MS),
     setInterval(() => operators.upkeep.check(), UPKEEP_TICK_MS),
+    setInterval(() => notifying.notificationMails.check(clock.now()), MAILS_TICK_MS),
   ];
 }
 

@@ -17,8 +17,6 @@ import { MarketCatalog } from "../markets/catalog.ts";
 import { MarketFeed } from "../markets/feed.ts";
 import { MarketLists } from "../markets/lists.ts";
 import { MarketSearch } from "../markets/search.ts";
-import { Notifications } from "../notifications/notifications.ts";
-import { PriceAlerts } from "../notifications/price-alerts.ts";
 import { Exports } from "../queries/exports.ts";
 import { History } from "../queries/history.ts";
 import { LogFaults } from "../queries/log-faults.ts";
@@ -99,16 +97,12 @@ export function createTradingServices(options: TradingOptions) {
   for (const [userId, firesAt] of loadCancelTimers(db)) cancelTimers.restore(userId, firesAt);
   const idempotency = new Idempotency(history, checkLive, clock);
   const catalog = new MarketCatalog(registry, writer);
-  const notifications = new Notifications(history, registry);
-  const priceAlerts = new PriceAlerts({ registry, accounts, writer });
   const services = { exchange, entry, cancelTimers, history, exports, lists, feed, catalog, idempotency, writer };
   const { progress } = threads;
   const lag = new ProjectionLag({ progress, exchange, logger: options.logger });
   const totals = readTotals(ledger, progress);
   return {
     ...services,
-    notifications,
-    priceAlerts,
     counters,
     timeline,
     projected,

@@ -183,29 +183,36 @@ export class BodyReader {
 const NOTHING = /^(\s*\{\s*\}\s*|\x80)$/;
 /** The longest body that may still be nothing: `{}` on lines of its own. */
 const MAX_NOTHING_BYTES = 16;
+/** The form of RFC 8058, in one encoding of forms or the other. */
+const ONE_CLICK = /\bList-Unsubscribe\b[\s\S]*\bOne-Click\b/;
+const MAX_ONE_CLICK_BYTES = 1_024;
 
 /**
  * Reads the body of a request to a route that takes none: what a client sends there, it means, and the route would drop it.
  * Calls `done` once the body is known to be empty or `{}`; otherwise `refuse`, which by default fails the reply.
+ * @param oneClick the form of a mail program that ends mails is nothing, too
  */
 export function collectNothing(
   res: HttpResponse,
   { contentLength }: RequestHead,
   reply: Reply,
+  oneClick: boolean,
   done: () => void,
   refuse = (error: unknown): void => reply.fail(error),
 ): void {
   const rejection = badRequest("body: this path takes none, at most {}");
-  if (Number(contentLength) > MAX_NOTHING_BYTES) return refuse(rejection);
+  const maxBytes = oneClick ? MAX_ONE_CLICK_BYTES : MAX_NOTHING_BYTES;
+  const isNothing = (text: string): boolean => text === "" || NOTHING.test(text) || (oneClick && ONE_CLICK.test(text));
+  if (Number(contentLength) > maxBytes) return refuse(rejection);
   let text = "";
   let isDone = false;
   res.onData((chunk, isLast) => {
     if (isDone || reply.done) return;
-    if (text.length <= MAX_NOTHING_BYTES) text += Buffer.from(chunk).toString("latin1");
-    isDone = isLast || text.length > MAX_NOTHING_BYTES;
+    if (text.length <= maxBytes) text += Buffer.from(chunk).toString("latin1");
+    isDone = isLast || text.length > maxBytes;
     if (!isDone) return;
     try {
-      if (text !== "" && !NOTHING.test(text)) throw rejection;
+      if (text.length > maxBytes || !isNothing(text)) throw rejection;
       done();
     } catch (error) {
       refuse(error);

@@ -100,6 +100,8 @@ export interface Route {
   readonly body: TSchema | null;
   /** The body is a form (RFC 6749), and errors have that standard's shape. */
   readonly oauth: boolean;
+  /** Without a body of its own, it takes the form with which mail programs end mails (RFC 8058). */
+  readonly oneClick: boolean;
   /** The schema of `data`, or of the whole body without an envelope. */
   readonly response: TSchema;
   readonly status: number;
@@ -134,6 +136,7 @@ type Optional =
   | "query"
   | "body"
   | "oauth"
+  | "oneClick"
   | "status"
   | "enveloped"
   | "contentType"
@@ -214,6 +217,7 @@ export function route<
     query: NoQuery,
     body: null,
     oauth: false,
+    oneClick: false,
     status: 200,
     enveloped: true,
     contentType: null,

@@ -189,7 +189,7 @@ function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, rep
     const request = readRequest(compiled, req, reply, address, principal, now);
     if (compiled.body === null) {
       if (!head.hasBody) return execute(route, request, reply, options.reads);
-      collectNothing(res, head, reply, () => {
+      collectNothing(res, head, reply, route.oneClick, () => {
         request.now = options.clock.now();
         checkStillAdmitted(route, request, options.authenticator);
         execute(route, request, reply, options.reads);
@@ -227,7 +227,7 @@ function serveLater(
   const body = new Promise<Buffer>((resolve, reject) => {
     // The bytes are valid during the call only.
     if (reader !== null) reader().collect(res, (bytes) => resolve(Buffer.from(bytes)));
-    else if (head.hasBody) collectNothing(res, head, reply, () => resolve(EMPTY), reject);
+    else if (head.hasBody) collectNothing(res, head, reply, route.oneClick, () => resolve(EMPTY), reject);
     else resolve(EMPTY);
   });
   // A sender who may not use the route doesn't learn what is wrong with the body.

@@ -6,7 +6,7 @@ import type { History } from "../queries/history.ts";
 import { type NotificationObject, notification } from "../queries/notification-reader.ts";
 import { MAX_FILLS_SEEN, MAX_NOTIFICATIONS, NOTIFICATION_DAYS } from "./limits.ts";
 import { readAlerts } from "./price-alerts.ts";
-import type { Topic } from "./settings.ts";
+import type { Topic, Topics } from "./settings.ts";
 
 /** The switch of each kind. */
 const TOPIC_OF: Readonly<Record<NotificationObject["kind"], Topic>> = {
@@ -30,12 +30,16 @@ export class Notifications {
    * The latest first, MAX_NOTIFICATIONS at most. An order that rested has one notification, at its last fill.
    * @param topics which are wanted @param now ms
    */
-  async of(user: User, topics: Readonly<Record<Topic, boolean>>, now: number): Promise<NotificationObject[]> {
-    const since = now - NOTIFICATION_DAYS * MS_PER_DAY;
+  of(user: User, topics: Topics, now: number): Promise<NotificationObject[]> {
+    return this.between(user, topics, now - NOTIFICATION_DAYS * MS_PER_DAY, Number.MAX_SAFE_INTEGER);
+  }
+
+  /** As `of`, of what happened after `since` and until `until`, ms. */
+  async between(user: User, topics: Topics, since: number, until: number): Promise<NotificationObject[]> {
     const read = { userId: user.id, since, limit: MAX_NOTIFICATIONS, fills: topics.fills ? MAX_FILLS_SEEN : 0 };
     const stored = await this.history.notifications(read);
     return [...stored, ...this.firedAlerts(user)]
-      .filter(({ kind, at }) => topics[TOPIC_OF[kind]] && at >= since)
+      .filter(({ kind, at }) => topics[TOPIC_OF[kind]] && at > since && at <= until)
       .sort((a, b) => b.at - a.at)
       .slice(0, MAX_NOTIFICATIONS);
   }

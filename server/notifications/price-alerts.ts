@@ -57,6 +57,8 @@ export class PriceAlerts {
   /** Fired, and not saved yet. */
   private readonly fired: Fired[] = [];
   private isSaving = false;
+  /** Called once an alert that fired is saved. */
+  onFired: (user: User) => void = () => {};
 
   constructor(options: PriceAlertOptions) {
     this.options = options;
@@ -163,6 +165,7 @@ export class PriceAlerts {
       user,
       alerts.filter((each) => !old.has(each)),
     );
+    this.onFired(user);
   }
 
   private async save(user: User, alerts: readonly PriceAlert[]): Promise<void> {

@@ -6,6 +6,7 @@ import { OWN_SESSION, pathId, type Route, route } from "../http/route.ts";
 import { Nothing } from "../http/schemas.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import { isListed } from "../markets/views.ts";
+import type { NotificationMails } from "./mails.ts";
 import type { Notifications } from "./notifications.ts";
 import { type PriceAlert, type PriceAlerts, readAlerts } from "./price-alerts.ts";
 import * as S from "./schemas.ts";
@@ -16,10 +17,12 @@ export interface NotificationContext {
   readonly writer: AccountWriter;
   readonly notifications: Notifications;
   readonly priceAlerts: PriceAlerts;
+  readonly notificationMails: NotificationMails;
+  readonly publicUrl: () => string;
 }
 
 export function createNotificationRoutes(context: NotificationContext): Route[] {
-  return [...listRoutes(context), ...settingsRoutes(context), ...alertRoutes(context)];
+  return [...listRoutes(context), ...settingsRoutes(context), ...alertRoutes(context), ...unsubscribeRoutes(context)];
 }
 
 function listRoutes({ notifications, writer }: NotificationContext): Route[] {
@@ -59,15 +62,18 @@ function listRoutes({ notifications, writer }: NotificationContext): Route[] {
   ];
 }
 
-const settingsJson = (text: string | null): string => JSON.stringify({ page: readState(text).page });
+function settingsJson(text: string | null): string {
+  const { page, mail } = readState(text);
+  return JSON.stringify({ page, mail });
+}
 
-function settingsRoutes({ writer }: NotificationContext): Route[] {
+function settingsRoutes({ writer, notificationMails }: NotificationContext): Route[] {
   return [
     route({
       ...OWN_SESSION,
       method: "GET",
       path: "/me/notification-settings",
-      summary: "What the list of notifications has",
+      summary: "What the list of notifications has, and what is mailed",
       response: S.NotificationSettings,
       handler: ({ principal }) => settingsJson(principal.credential.user.notifications),
     }),
@@ -75,14 +81,15 @@ function settingsRoutes({ writer }: NotificationContext): Route[] {
       ...OWN_SESSION,
       method: "PATCH",
       path: "/me/notification-settings",
-      summary: "Change what the list of notifications has; the response has all settings",
+      summary: "Change what the list of notifications has, or what is mailed; the response has all settings",
       body: S.NotificationSettingsChange,
       response: S.NotificationSettings,
       async handler({ principal, body }) {
         const { user } = principal.credential;
-        const page = { ...readState(user.notifications).page, ...body.page };
-        const text = changedState(user.notifications, { page });
-        await writer.write([changeUser(user, { notifications: text })], []);
+        const { page, mail } = readState(user.notifications);
+        const changes = { page: { ...page, ...body.page }, mail: { ...mail, ...body.mail } };
+        await writer.write([changeUser(user, { notifications: changedState(user.notifications, changes) })], []);
+        notificationMails.settingsChanged(user);
         return settingsJson(user.notifications);
       },
     }),
@@ -135,6 +142,38 @@ function alertRoutes({ priceAlerts, exchange }: NotificationContext): Route[] {
       response: Nothing,
       async handler({ principal, params }) {
         await priceAlerts.delete(principal.credential.user, pathId(params[0], "price alert"));
+        return "null";
+      },
+    }),
+  ];
+}
+
+function unsubscribeRoutes({ notificationMails, publicUrl }: NotificationContext): Route[] {
+  const path = "/auth/unsubscribe/:token";
+  return [
+    route({
+      method: "GET",
+      path,
+      summary:
+        "The address in the header of a mail that says what happened: redirects to the page that ends such mails",
+      response: Nothing,
+      status: 302,
+      failurePage: () => `${publicUrl()}/unsubscribe/-`,
+      handler({ params: [token], reply }) {
+        notificationMails.checkLink(token);
+        reply.redirect(`${publicUrl()}/unsubscribe/${token}`);
+        return undefined;
+      },
+    }),
+    route({
+      method: "POST",
+      path,
+      summary: "End all mails that say what happened to an account: by their link, without a sign-in",
+      idempotencyKey: "harmless",
+      oneClick: true,
+      response: Nothing,
+      async handler({ params }) {
+        await notificationMails.unsubscribe(params[0]);
         return "null";
       },
     }),

@@ -51,18 +51,23 @@ const topics = {
   payments: Type.Boolean({ description: "deposits and decided withdrawals" }),
   alerts: Type.Boolean({ description: "price alerts" }),
 };
-export const NotificationSettings = closed({ page: closed(topics) });
-export const NotificationSettingsChange = closed({
-  page: Type.Object(
-    {
-      fills: Type.Optional(topics.fills),
-      resolutions: Type.Optional(topics.resolutions),
-      payments: Type.Optional(topics.payments),
-      alerts: Type.Optional(topics.alerts),
-    },
-    { additionalProperties: false, minProperties: 1, description: "the topics to change: one at least" },
-  ),
+export const NotificationSettings = closed({
+  page: about(closed(topics), "what the list of notifications has"),
+  mail: about(closed(topics), "what is mailed, to a verified email address"),
 });
+const TopicsChange = Type.Object(
+  {
+    fills: Type.Optional(topics.fills),
+    resolutions: Type.Optional(topics.resolutions),
+    payments: Type.Optional(topics.payments),
+    alerts: Type.Optional(topics.alerts),
+  },
+  { additionalProperties: false, minProperties: 1, description: "the topics to change: one at least" },
+);
+export const NotificationSettingsChange = Type.Object(
+  { page: Type.Optional(TopicsChange), mail: Type.Optional(TopicsChange) },
+  { additionalProperties: false, minProperties: 1 },
+);
 
 export const NewPriceAlert = closed({ outcome_id: Id, direction: Direction, price: Price });
 

@@ -12,7 +12,7 @@ import { prepareFills } from "./fill-reader.ts";
 import type { HistoryFiles } from "./history.ts";
 import { prepareHolders } from "./holder-reader.ts";
 import { prepareKeyLookup } from "./idempotency-reader.ts";
-import { prepareNotifications } from "./notification-reader.ts";
+import { prepareNotifications, prepareUsersWithNews } from "./notification-reader.ts";
 import { prepareOperatorReads } from "./operator-reader.ts";
 import { prepareOrders } from "./order-reader.ts";
 import { prepareUpdates } from "./order-update-reader.ts";
@@ -63,6 +63,7 @@ export const lines = snapshot(
   }),
 );
 export const notifications = snapshot(prepareNotifications(fillReader, paymentReader));
+export const usersWithNews = snapshot(prepareUsersWithNews(db));
 export const portfolio = snapshot(preparePortfolio(db));
 export const holders = snapshot(prepareHolders(db));
 export const hasObsoleteRows = snapshot(prepareObsoleteRows(db));

@@ -13,7 +13,7 @@ import type { CandlesOptions } from "./candle-reader.ts";
 import type { LinesOptions, TextSlice } from "./export-reader.ts";
 import { FairReads } from "./fair-reads.ts";
 import type { LogFaults } from "./log-faults.ts";
-import type { NotificationObject, NotificationsOptions } from "./notification-reader.ts";
+import type { NewsOptions, NotificationObject, NotificationsOptions } from "./notification-reader.ts";
 import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
 import type { DepositsOptions, Payment, SettlementsOptions, Withdrawal, WithdrawalsOptions } from "./payment-reader.ts";
 import type { PortfolioHistory, PortfolioOptions } from "./portfolio-reader.ts";
@@ -184,6 +184,11 @@ export class History {
 
   notifications(options: NotificationsOptions): Promise<NotificationObject[]> {
     return this.run(userReader(options.userId), "notifications", options);
+  }
+
+  /** Ids of users, ascending, who got, or were paid, something, or whose withdrawal was decided. */
+  usersWithNews(options: NewsOptions): Promise<number[]> {
+    return this.run(EXCHANGE, "usersWithNews", options);
   }
 
   portfolio(options: PortfolioOptions): Promise<PortfolioHistory> {

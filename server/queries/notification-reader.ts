@@ -1,4 +1,5 @@
 /** Reads what happened to a user lately: fills of resting orders, payouts, deposits, decided withdrawals. */
+import type Database from "better-sqlite3";
 import { Role } from "../../engine/constants.ts";
 import { MICRO_PER_BPS } from "../../engine/limits.ts";
 import { notionalMicro } from "../../engine/money.ts";
@@ -13,6 +14,15 @@ export interface NotificationsOptions {
   limit: number;
   /** Fills to look at; 0 for none. */
   fills: number;
+}
+
+export interface NewsOptions {
+  /** ms: what happened after `since`, until `until`. */
+  since: number;
+  until: number;
+  /** Users with ids above it, `limit` at most. */
+  after: number;
+  limit: number;
 }
 
 /** A notification; what its kind doesn't have is null. */
@@ -84,6 +94,21 @@ export function prepareNotifications(
       .sort((a, b) => b.at - a.at)
       .slice(0, limit);
   };
+}
+
+/** Finds the users to whom something happened, without their fills. */
+export function prepareUsersWithNews(db: Database.Database): (options: NewsOptions) => number[] {
+  const users = db
+    .prepare(
+      `SELECT user_id FROM entries INDEXED BY entries_with_news
+         WHERE type IN ('deposit', 'settlement') AND created_at > @since AND created_at <= @until AND user_id > @after
+       UNION
+       SELECT user_id FROM withdrawals INDEXED BY decided_withdrawals
+         WHERE decided_at > @since AND decided_at <= @until AND user_id > @after
+       ORDER BY user_id LIMIT @limit`,
+    )
+    .pluck();
+  return (options) => users.all(options) as number[];
 }
 
 /** One notification for each order that rested, at its last fill. @param rows newest first */

@@ -465,8 +465,24 @@ export const WALLET_TEXTS: OperationTexts = {
   "PATCH /me/notification-settings": {
     id: "changeNotificationSettings",
     tag: "Account",
-    body: { page: { fills: false } } satisfies Static<typeof NotificationSettingsChange>,
+    body: { mail: { fills: false } } satisfies Static<typeof NotificationSettingsChange>,
     response: example.notificationSettings,
+  },
+  "GET /auth/unsubscribe/:token": {
+    id: "openUnsubscribePage",
+    tag: "Account",
+    description: "A page to visit with a browser, not to fetch.",
+    errors: [404],
+    params: { token: "7.Jm2f0wZ3kq8vT1xYc5RbNA" },
+    response: null,
+  },
+  "POST /auth/unsubscribe/:token": {
+    id: "unsubscribe",
+    tag: "Account",
+    description: "Mail programs may post the form of RFC 8058.",
+    errors: [404],
+    params: { token: "7.Jm2f0wZ3kq8vT1xYc5RbNA" },
+    response: null,
   },
   "GET /me/price-alerts": { id: "listPriceAlerts", tag: "Account", response: { items: [example.priceAlert] } },
   "POST /me/price-alerts": {

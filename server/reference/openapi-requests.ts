@@ -25,6 +25,7 @@ const ID_OR_SLUG: Json = {
 const OTHER_PARAMETERS: JsonObject = {
   provider: { type: "string", minLength: 1 },
   client_id: { type: "string", minLength: 1 },
+  token: { type: "string", minLength: 1 },
   code: { type: "string", pattern: "^[A-Za-z0-9._-]{1,32}$" },
   client_order_id: { type: "string", pattern: CLIENT_ORDER_ID_PATTERN },
 };

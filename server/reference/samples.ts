@@ -155,7 +155,8 @@ export const notification: Static<typeof Notification> = {
 };
 
 export const notificationSettings: Static<typeof NotificationSettings> = {
-  page: { fills: false, resolutions: true, payments: true, alerts: true },
+  page: { fills: true, resolutions: true, payments: true, alerts: true },
+  mail: { fills: false, resolutions: true, payments: true, alerts: true },
 };
 
 export const priceAlert: Static<typeof PriceAlert> = {

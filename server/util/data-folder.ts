@@ -10,9 +10,12 @@ import { openSqlite } from "../../engine/util/sqlite.ts";
 import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { ConfigError } from "../errors.ts";
 
+/** How far the mails that say what happened have come. */
+export const MAILS_FILE = "mails.json";
 const LOCK = "exchange.lock";
 /** Whatever an exchange may leave in it, files and folders. */
-const KEPT = /^(exchange|journal)\.|^(log|keys|outbox)$|^(control\.sock|last-backup\.json)$|^demo-token-\d+$/;
+const KEPT =
+  /^(exchange|journal)\.|^(log|keys|outbox)$|^(control\.sock|last-backup\.json|mails\.json(\.part)?)$|^demo-token-\d+$/;
 /** The files in it that a start opens. */
 const OWN_FILES = /^((exchange|journal)\.db|exchange\.lock)(-wal|-shm|-journal)?$|^last-backup\.json$/;
 

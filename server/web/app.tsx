@@ -44,6 +44,7 @@ const PAGES: Readonly<Record<Exclude<PagePath, "/">, Loader>> = {
   "/account/apps": () => import("./pages/apps.tsx"),
   "/account/sessions": () => import("./pages/sessions.tsx"),
   "/account/security": () => import("./pages/security.tsx"),
+  "/unsubscribe/:token": () => import("./pages/unsubscribe.tsx"),
   "/consent": () => import("./pages/consent.tsx"),
   "/desk": () => import("./pages/desk.tsx"),
   "/desk/:section": () => import("./pages/desk.tsx"),

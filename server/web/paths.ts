@@ -19,6 +19,7 @@ export const PAGE_PATHS = [
   "/account/apps",
   "/account/sessions",
   "/account/security",
+  "/unsubscribe/:token",
   "/consent",
   "/desk",
   "/desk/:section",

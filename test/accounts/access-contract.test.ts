@@ -115,6 +115,9 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET /auth/social", "public", 0],
   ["GET /auth/social/:provider", "public", 0],
   ["GET /auth/social/:provider/callback", "public", 0],
+  // The link of a mail.
+  ["GET /auth/unsubscribe/:token", "public", 0],
+  ["POST /auth/unsubscribe/:token", "public", 0],
   ["GET /oauth/authorize", "public", 0],
   ["POST /oauth/token", "public", 0],
   ["POST /oauth/revoke", "public", 0],

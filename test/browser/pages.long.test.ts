@@ -33,6 +33,7 @@ const VISITOR_PAGES: Addresses = {
   "/verify-email": ["/verify-email", "/verify-email?token=abc"],
   "/forgot-password": ["/forgot-password"],
   "/reset-password": ["/reset-password?token=abc"],
+  "/unsubscribe/:token": ["/unsubscribe/1.abc"],
   "/docs": ["/docs"],
   "/docs/:document": ["/docs/rest", "/docs/websocket"],
 };

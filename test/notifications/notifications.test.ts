@@ -109,7 +109,8 @@ describe("the list", () => {
   test("has the topics that the user wants, and counts what was not seen", async () => {
     const { items } = await list();
     const settings = await user.data<object>("PATCH", "/me/notification-settings", { page: { fills: false } });
-    expect(settings).toEqual({ page: { fills: false, resolutions: true, payments: true, alerts: true } });
+    const others = { resolutions: true, payments: true, alerts: true };
+    expect(settings).toEqual({ page: { fills: false, ...others }, mail: { fills: false, ...others } });
     expect((await list()).items).toEqual(items.filter(({ kind }) => kind !== "fill"));
     await user.data("PATCH", "/me/notification-settings", { page: { fills: true, payments: false } });
     expect((await list()).items).toEqual(items.filter(({ kind }) => kind !== "deposit"));

@@ -57,6 +57,8 @@ beforeAll(async () => {
       SOCIAL_PROVIDERS: JSON.stringify({ example: { issuer, client_id, client_secret } }),
       // Creates a first approval that can be taken back.
       TWO_PERSON_RULE: "withdrawals",
+      // Mails the links of examples.
+      MAIL_INTERVAL: "1",
     },
   });
   // Examples name the first market; operations that change a market take later ones.

@@ -101,8 +101,8 @@ const EVENTUALLY_MS = 20_000;
 const RETRY_MS = 2;
 
 /** Retries until the expectation holds; fails with the last reason. */
-export async function eventually<T>(expectation: () => Promise<T>): Promise<T> {
-  const deadline = Date.now() + EVENTUALLY_MS;
+export async function eventually<T>(expectation: () => Promise<T>, timeoutMs = EVENTUALLY_MS): Promise<T> {
+  const deadline = Date.now() + timeoutMs;
   for (;;) {
     try {
       return await expectation();

@@ -13,6 +13,7 @@ import {
   type SignedIn,
   signIn,
   signUp,
+  unsubscribeToken,
   verificationToken,
 } from "./identity.ts";
 import { newMarket, take } from "./markets.ts";
@@ -80,6 +81,13 @@ async function person({ world, guests }: Cast, tier: 0 | 1): Promise<SignedIn> {
 }
 
 const DOCUMENT = { document_type: "id_card", document_number: "L01X00T47", country: "DE" };
+/** The link of a mail that told the trader of a deposit. */
+async function mailedLink({ world, operator, session }: Cast): Promise<SetUp> {
+  const { id, email } = await session.get<{ id: number; email: string }>("/me");
+  await operator.data("POST", "/admin/deposits", { user_id: id, amount: 1_000_000, reference: `told ${++phones}` });
+  return { params: { token: await unsubscribeToken(world.server, email) } };
+}
+
 async function application(cast: Cast): Promise<{ client: Client; id: number }> {
   const { client } = await person(cast, 1);
   const { id } = await client.data<Identified>("POST", "/me/identity", DOCUMENT);
@@ -193,6 +201,8 @@ const MONEY: SetUps = {
 const ACCOUNTS: SetUps = {
   changePassword: async (cast) => ({ client: (await person(cast, 0)).client }),
   sendPhoneCode: async (cast) => ({ client: (await person(cast, 0)).client, body: { phone: freshPhone() } }),
+  openUnsubscribePage: (cast) => mailedLink(cast),
+  unsubscribe: (cast) => mailedLink(cast),
   verifyPhone: async (cast) => {
     const { client } = await person(cast, 0);
     const phone = freshPhone();

@@ -66,6 +66,11 @@ export function resetToken(server: TestServer, email: string, nth = 1): Promise<
   return sent(server, email, /\/reset-password\?token=([A-Za-z0-9_-]+)/, nth);
 }
 
+/** The token of the links that end mails about what happened. */
+export function unsubscribeToken(server: TestServer, email: string): Promise<string> {
+  return sent(server, email, /\/unsubscribe\/([\w.-]+)/, 1);
+}
+
 /** The `nth` code to a phone. */
 export function phoneCode(server: TestServer, phone: string, nth = 1): Promise<string> {
   return sent(server, phone, /\b(\d{6})\b/, nth);

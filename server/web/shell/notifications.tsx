@@ -1,9 +1,9 @@
 /** The bell in the head of every page: what happened to the user lately. */
 import "./notifications.css";
 import { useEffect, useState } from "preact/hooks";
-import { notionalMicro } from "../../../engine/money.ts";
+import { happeningTexts } from "../../notifications/texts.ts";
 import { exchangeTime } from "../clock.ts";
-import { alertPrice, cents, dateTime, money, shares } from "../format.ts";
+import { dateTime } from "../format.ts";
 import { marketName, outcomeName, useMarkets } from "../market-cache.ts";
 import { winnerOf } from "../market-facts.ts";
 import { here, href } from "../router.ts";
@@ -95,54 +95,24 @@ interface Texts {
 }
 
 function textsOf(item: Notification, market: Market | undefined): Texts {
-  const { market_id, outcome_id, quantity, price, amount, profit } = item;
-  const name = market_id === null ? "" : marketName(market, market_id);
-  const outcome = outcome_id === null ? "" : outcomeName(market, outcome_id);
+  const { kind, market_id, outcome_id } = item;
+  const texts = happeningTexts(item, {
+    market: market_id === null ? "" : marketName(market, market_id),
+    outcome: outcome_id === null ? "" : outcomeName(market, outcome_id),
+    winner: market === undefined ? undefined : winnerOf(market)?.name,
+  });
   const marketPath = `/markets/${market?.slug ?? market_id}`;
-  switch (item.kind) {
-    case "fill": {
-      const average = Math.round(price ?? 0);
-      const verb = item.side === 1 ? "Bought" : "Sold";
-      return {
-        icon: "check",
-        title: `${verb} ${shares(quantity ?? 0)} ${outcome} at ${cents(average)}`,
-        detail: `${name} · ${money(Math.round(notionalMicro(price ?? 0, quantity ?? 0)))} USDC`,
-        path: "/portfolio?show=fills",
-      };
-    }
-    case "resolution": {
-      const winner = market === undefined ? undefined : winnerOf(market)?.name;
-      return {
-        icon: "check",
-        title: `${winner === undefined ? "Settled" : `Resolved: ${winner}`}, you received ${money(amount ?? 0)}`,
-        detail: `${name} · ${shares(quantity ?? 0)} ${outcome}, ${(profit ?? 0) < 0 ? "loss" : "profit"} ${money(Math.abs(profit ?? 0))}`,
-        path: marketPath,
-      };
-    }
+  switch (kind) {
+    case "fill":
+      return { ...texts, icon: "check", path: "/portfolio?show=fills" };
+    case "resolution":
+      return { ...texts, icon: "check", path: marketPath };
     case "deposit":
-      return {
-        icon: "download",
-        title:
-          (amount ?? 0) < 0
-            ? `Deposit of ${money(-(amount ?? 0))} taken back`
-            : `Deposit of ${money(amount ?? 0)} credited`,
-        detail: (amount ?? 0) < 0 ? "Ask the exchange if you don't expect this." : "Available now.",
-        path: "/wallet?show=deposits",
-      };
+      return { ...texts, icon: "download", path: "/wallet?show=deposits" };
     case "withdrawal":
-      return {
-        icon: "swap",
-        title: `Withdrawal of ${money(amount ?? 0)} ${item.status === "paid" ? "paid" : "rejected"}`,
-        detail: item.status === "paid" ? "On its way to your address." : "The amount is available again.",
-        path: "/wallet?show=withdrawals",
-      };
+      return { ...texts, icon: "swap", path: "/wallet?show=withdrawals" };
     case "alert":
-      return {
-        icon: "bell",
-        title: `${outcome} reached ${cents(price)}`,
-        detail: `Your alert: ${alertPrice(price, item.direction)} · ${name}`,
-        path: `${marketPath}?outcome=${outcome_id}`,
-      };
+      return { ...texts, icon: "bell", path: `${marketPath}?outcome=${outcome_id}` };
   }
 }
 

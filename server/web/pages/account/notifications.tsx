@@ -2,14 +2,14 @@
 import { alertPrice } from "../../format.ts";
 import { marketName, outcomeName, useMarkets } from "../../market-cache.ts";
 import { href } from "../../router.ts";
-import { request } from "../../session.ts";
+import { request, user } from "../../session.ts";
 import type { NotificationSettings, PriceAlert } from "../../types.ts";
 import { useAction } from "../../ui/action.ts";
-import { Checkbox } from "../../ui/fields.tsx";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { useFetch } from "../../ui/use-data.ts";
 import { Panel } from "./panel.tsx";
 
+type Way = keyof NotificationSettings;
 type Topic = keyof NotificationSettings["page"];
 
 const TOPICS: readonly (readonly [topic: Topic, label: string])[] = [
@@ -18,18 +18,22 @@ const TOPICS: readonly (readonly [topic: Topic, label: string])[] = [
   ["payments", "Deposits and withdrawals"],
   ["alerts", "Price alerts"],
 ];
+const WAYS: readonly (readonly [way: Way, label: string])[] = [
+  ["page", "Page"],
+  ["mail", "Mail"],
+];
 
 export function NotificationsPanel() {
   const settings = useFetch<NotificationSettings>(
     (signal) => request("GET", "/me/notification-settings", { signal }),
     "notification-settings",
   );
-  const { run, error } = useAction(async (topic: Topic, isOn: boolean) => {
+  const { run, error } = useAction(async (way: Way, topic: Topic, isOn: boolean) => {
     // Shown at once: a box that answers late would be ticked twice.
-    settings.set(({ page }) => ({ page: { ...page, [topic]: isOn } }));
+    settings.set((before) => ({ ...before, [way]: { ...before[way], [topic]: isOn } }));
     try {
       const changed = await request<NotificationSettings>("PATCH", "/me/notification-settings", {
-        body: { page: { [topic]: isOn } },
+        body: { [way]: { [topic]: isOn } },
       });
       settings.set(() => changed);
     } catch (failure) {
@@ -37,19 +41,47 @@ export function NotificationsPanel() {
       throw failure;
     }
   });
+  const { data } = settings;
   return (
     <Panel id="notifications" title="Notifications">
       <ErrorNotice error={settings.error ?? error} retry={settings.reload} />
-      {settings.data === null && settings.error === null && <Loading />}
-      {settings.data !== null &&
-        TOPICS.map(([topic, label]) => (
-          <Checkbox
-            key={topic}
-            label={label}
-            checked={settings.data?.page[topic] ?? false}
-            onChange={(isOn) => void run(topic, isOn)}
-          />
-        ))}
+      {data === null && settings.error === null && <Loading />}
+      {data !== null && (
+        <table class="topics">
+          <caption class="hidden">What you are told, and where</caption>
+          <thead>
+            <tr>
+              <th scope="col">Topic</th>
+              {WAYS.map(([way, label]) => (
+                <th key={way} scope="col">
+                  {label}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {TOPICS.map(([topic, label]) => (
+              <tr key={topic}>
+                <th scope="row">{label}</th>
+                {WAYS.map(([way, name]) => (
+                  <td key={way}>
+                    <input
+                      type="checkbox"
+                      aria-label={`${label}: ${name}`}
+                      checked={data[way][topic]}
+                      onChange={({ currentTarget }) => void run(way, topic, currentTarget.checked)}
+                    />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <p class="faint">
+        Mails go to <span class="break">{user.value?.email}</span>: one a minute at most, about fills one a quarter of
+        an hour.
+      </p>
       <Alerts />
     </Panel>
   );
