@@ -600,8 +600,7 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE users ADD COLUMN price_alerts TEXT;
   `,
   `
-  -- Finds the users whom a mail tells what happened lately.
+  -- Finds the users whom a mail tells of deposits and payouts.
   CREATE INDEX entries_with_news ON entries (created_at, user_id) WHERE type IN ('deposit', 'settlement');
-  CREATE INDEX decided_withdrawals ON withdrawals (decided_at, user_id) WHERE decided_at IS NOT NULL;
   `,
 ];

@@ -201,7 +201,9 @@ export class NotificationMails {
     const topics: Topics = { ...NO_TOPICS, ...Object.fromEntries(round.topics.map((topic) => [topic, mail[topic]])) };
     if (!round.topics.some((topic) => topics[topic])) return;
     const found = await this.options.notifications.between(user, topics, round.since, until);
-    const [first, ...others] = found.map((item) => ({ ...this.textsOf(item), at: item.at }));
+    // A withdrawal has mails of its own, at once and for everyone: somebody else may have asked for it.
+    const told = found.filter(({ kind }) => kind !== "withdrawal");
+    const [first, ...others] = told.map((item) => ({ ...this.textsOf(item), at: item.at }));
     if (first === undefined) return;
     const { site, api, notifier } = this.options;
     const token = await this.tokenOf(user);

@@ -53,7 +53,10 @@ const topics = {
 };
 export const NotificationSettings = closed({
   page: about(closed(topics), "what the list of notifications has"),
-  mail: about(closed(topics), "what is mailed, to a verified email address"),
+  mail: about(
+    closed(topics),
+    "what is mailed, to a verified email address; mails about withdrawals are sent in any case, at once",
+  ),
 });
 const TopicsChange = Type.Object(
   {

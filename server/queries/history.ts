@@ -186,7 +186,7 @@ export class History {
     return this.run(userReader(options.userId), "notifications", options);
   }
 
-  /** Ids of users, ascending, who got, or were paid, something, or whose withdrawal was decided. */
+  /** Ids of users, ascending, who got a deposit or a payout. */
   usersWithNews(options: NewsOptions): Promise<number[]> {
     return this.run(EXCHANGE, "usersWithNews", options);
   }

@@ -96,15 +96,12 @@ export function prepareNotifications(
   };
 }
 
-/** Finds the users to whom something happened, without their fills. */
+/** Finds the users who got a deposit or a payout. */
 export function prepareUsersWithNews(db: Database.Database): (options: NewsOptions) => number[] {
   const users = db
     .prepare(
-      `SELECT user_id FROM entries INDEXED BY entries_with_news
-         WHERE type IN ('deposit', 'settlement') AND created_at > @since AND created_at <= @until AND user_id > @after
-       UNION
-       SELECT user_id FROM withdrawals INDEXED BY decided_withdrawals
-         WHERE decided_at > @since AND decided_at <= @until AND user_id > @after
+      `SELECT DISTINCT user_id FROM entries INDEXED BY entries_with_news
+       WHERE type IN ('deposit', 'settlement') AND created_at > @since AND created_at <= @until AND user_id > @after
        ORDER BY user_id LIMIT @limit`,
     )
     .pluck();

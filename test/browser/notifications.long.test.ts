@@ -68,12 +68,12 @@ describe.skipIf(NO_BROWSER)("notifications", () => {
 
     // A topic that is switched off leaves the list, here and after a reload.
     await page.goto("/account");
-    const off = page.getByLabel("Fills of resting orders");
+    const off = page.getByLabel("Fills of resting orders: Page");
     const saved = page.waitForResponse((response) => response.request().method() === "PATCH");
     await off.uncheck();
     await saved;
     await page.reload();
-    expect(await page.getByLabel("Fills of resting orders").isChecked()).toBe(false);
+    expect(await page.getByLabel("Fills of resting orders: Page").isChecked()).toBe(false);
     await bell.click();
     await expect.poll(() => items.count(), PATIENTLY).toBe(2);
   });

@@ -20,14 +20,14 @@ export default function Unsubscribe({ param: token }: { param: string }) {
       <h1>{isDone ? "No more mails" : "End mails about your account?"}</h1>
       {isDone ? (
         <p role="status">
-          We mail you nothing more about fills, resolved markets, payments and price alerts. Mails about your password
-          and your sign-ins still come.
+          We mail you nothing more about fills, resolved markets, deposits and price alerts. Mails about withdrawals,
+          your password and your sign-ins still come.
         </p>
       ) : (
         <>
           <p>
-            We mail you what happens to your account: resolved markets, payments, price alerts, and fills if you want.
-            Mails about your password and your sign-ins come in any case.
+            We mail you what happens to your account: resolved markets, deposits, price alerts, and fills if you want.
+            Mails about withdrawals, your password and your sign-ins come in any case.
           </p>
           {isWrong ? (
             <Notice kind="bad">This link isn't complete. Copy all of it from the mail.</Notice>

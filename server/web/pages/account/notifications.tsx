@@ -80,7 +80,7 @@ export function NotificationsPanel() {
       )}
       <p class="faint">
         Mails go to <span class="break">{user.value?.email}</span>: one a minute at most, about fills one a quarter of
-        an hour.
+        an hour. Those about withdrawals come in any case.
       </p>
       <Alerts />
     </Panel>
