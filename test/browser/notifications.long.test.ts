@@ -60,8 +60,6 @@ describe.skipIf(NO_BROWSER)("notifications", () => {
         ]),
       );
     expect(await page.locator(".bell li.new").count()).toBe(2);
-    await page.setViewportSize({ width: 360, height: 740 });
-    expect(await overflows(page)).toEqual([]);
     await page.getByRole("link", { name: /^Bought 12/ }).click();
     await page.waitForURL(/\/portfolio\?show=fills/);
     await page.getByLabel("Notifications", { exact: true }).waitFor();
@@ -76,5 +74,8 @@ describe.skipIf(NO_BROWSER)("notifications", () => {
     expect(await page.getByLabel("Fills of resting orders: Page").isChecked()).toBe(false);
     await bell.click();
     await expect.poll(() => items.count(), PATIENTLY).toBe(2);
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await items.first().isVisible()).toBe(true);
+    expect(await overflows(page)).toEqual([]);
   });
 });

@@ -338,7 +338,10 @@ describe.skipIf(NO_BROWSER)("the ticket", () => {
 
   test("a phone has it as a sheet, with its result and the toasts above all else", async () => {
     const page = await openMarket(market, { phone: true });
-    await page.locator(".ticket-bar").getByRole("button", { name: /^Buy/ }).click();
+    await page
+      .locator(".ticket-bar")
+      .getByRole("button", { name: /^Buy Outcome 0/ })
+      .click();
     const sheet = page.getByRole("dialog", { name: "Order ticket" });
     await sheet.locator(".amount .choice label").nth(1).click();
     await amountOf(sheet).fill("3");

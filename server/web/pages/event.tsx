@@ -60,10 +60,7 @@ function EventView({ event }: { event: MarketEvent }) {
               </>
             )}
           </p>
-          <div class="watched-name">
-            <h1>{title}</h1>
-            <WatchButton kind="event" id={id} name={title} />
-          </div>
+          <h1>{title}</h1>
         </div>
         <PageFacts
           facts={[
@@ -73,6 +70,9 @@ function EventView({ event }: { event: MarketEvent }) {
             ["Closes", closes_at === null ? null : date(closes_at)],
           ]}
         />
+        <div class="head-actions">
+          <WatchButton kind="event" id={id} name={title} />
+        </div>
       </header>
       {markets.length === 0 && <Empty>This event has no markets yet.</Empty>}
       <MarketCards markets={markets} />

@@ -29,9 +29,11 @@ import { useBatched } from "../ui/throttle.ts";
 import { toast } from "../ui/toast.tsx";
 import { type Children, useFetch } from "../ui/use-data.ts";
 import { useEdge } from "../ui/use-edge.ts";
+import { PHONE, useMedia } from "../ui/use-media.ts";
 import { usePart } from "../ui/use-part.ts";
-import { MarketHeader } from "./market/header.tsx";
+import { MarketFigures, MarketHeader } from "./market/header.tsx";
 import { Outcomes } from "./market/outcomes.tsx";
+import { type Part, PartTabs } from "./market/part-tabs.tsx";
 import { Rules } from "./market/rules.tsx";
 
 /** On wide screens the ticket is a column; on narrow ones a bar at the bottom opens it. */
@@ -115,6 +117,52 @@ function MarketView({ market: given }: { market: Market }) {
     change({ side });
     ticket.show();
   };
+  const isPhone = useMedia(PHONE);
+  const [part, setPart] = useState<string | null>(null);
+  const book = isRunning(market) && (
+    <OrderBook
+      market={market}
+      outcome={outcome}
+      ladder={books.get(outcome.id) ?? null}
+      depth={depth}
+      ownOrders={ownOfOutcome}
+      onOutcome={choose}
+      onPick={pickPrice}
+    />
+  );
+  /** On a phone, one part at a time. */
+  const parts: readonly Part[] = isPhone
+    ? [
+        {
+          ...{ name: "rules", text: "Rules" },
+          content: (
+            <>
+              <Rules market={market} />
+              <MarketFigures market={market} hasClose={false} />
+            </>
+          ),
+        },
+        ...(book === false ? [] : [{ name: "book", text: "Book", content: book }]),
+        { name: "trades", text: "Trades", content: trades },
+      ]
+    : [];
+  const ownTrading =
+    isSignedIn && OwnTrading !== null ? (
+      <OwnTrading
+        market={market}
+        orders={own}
+        onSell={(id) => trade(id, "sell")}
+        before={parts}
+        chosen={part}
+        onChoose={setPart}
+      />
+    ) : (
+      isPhone && (
+        <section class="panel" aria-label="About this market">
+          <PartTabs label="About this market" parts={parts} current={part} onChange={setPart} />
+        </section>
+      )
+    );
   return (
     <div class="market">
       <MarketHeader market={market} />
@@ -123,25 +171,15 @@ function MarketView({ market: given }: { market: Market }) {
           <PriceChart market={market} outcome={outcome} depth={depth} />
           {!isBinary(market) && <Outcomes market={market} chosen={outcome.id} onChoose={choose} onTrade={trade} />}
         </div>
-        <div class="book-part">
-          {isRunning(market) && (
-            <OrderBook
-              market={market}
-              outcome={outcome}
-              ladder={books.get(outcome.id) ?? null}
-              depth={depth}
-              ownOrders={ownOfOutcome}
-              onOutcome={choose}
-              onPick={pickPrice}
-            />
-          )}
-          {trades}
-        </div>
+        {!isPhone && (
+          <div class="book-part">
+            {book}
+            {trades}
+          </div>
+        )}
         <div class="own-part">
-          <Rules market={market} />
-          {isSignedIn && OwnTrading !== null && (
-            <OwnTrading market={market} orders={own} onSell={(id) => trade(id, "sell")} />
-          )}
+          {!isPhone && <Rules market={market} />}
+          {ownTrading}
         </div>
         {ticket.aside}
       </div>
@@ -186,7 +224,7 @@ interface TicketPlace {
 
 /** Places the ticket beside the market on wide screens, and in a dialog on narrow ones. */
 function useTicketPlace(props: TicketProps): TicketPlace {
-  const isWide = useIsWide();
+  const isWide = useMedia(WIDE);
   const [isOpen, setOpen] = useState(false);
   const isTradable = props.market.status === "open";
   const aside = useRef<HTMLDivElement>(null);
@@ -244,34 +282,41 @@ function KeyHints() {
   );
 }
 
-function TicketBar({ outcome, change, onOpen }: TicketProps & { onOpen: () => void }) {
-  const open = (side: Draft["side"]): void => {
+function TicketBar({ market, outcome, change, onOutcome, onOpen }: TicketProps & { onOpen: () => void }) {
+  const open = (side: Draft["side"], of = outcome): void => {
+    if (of !== outcome) onOutcome(of.id);
     change({ side });
     onOpen();
   };
   const bar = useEdge<HTMLDivElement>("--bar");
+  if (isBinary(market)) {
+    return (
+      <div class="ticket-bar" ref={bar}>
+        {market.outcomes.map((each) => (
+          <button
+            key={each.id}
+            type="button"
+            class={each.index === 0 ? "primary" : ""}
+            translate={false}
+            onClick={() => open("buy", each)}
+          >
+            <span>Buy {each.name}</span> <b>{cents(each.implied_ask)}</b>
+          </button>
+        ))}
+      </div>
+    );
+  }
   return (
     <div class="ticket-bar" ref={bar}>
       <span class="ticket-bar-name" translate={false}>
         {outcome.name}
       </span>
       <button type="button" class="buy" translate={false} onClick={() => open("buy")}>
-        Buy {cents(outcome.implied_ask)}
+        <span>Buy</span> <b>{cents(outcome.implied_ask)}</b>
       </button>
       <button type="button" class="sell" translate={false} onClick={() => open("sell")}>
-        Sell {cents(outcome.implied_bid)}
+        <span>Sell</span> <b>{cents(outcome.implied_bid)}</b>
       </button>
     </div>
   );
-}
-
-function useIsWide(): boolean {
-  const [isWide, setWide] = useState(() => matchMedia(WIDE).matches);
-  useEffect(() => {
-    const query = matchMedia(WIDE);
-    const changed = (): void => setWide(query.matches);
-    query.addEventListener("change", changed);
-    return () => query.removeEventListener("change", changed);
-  }, []);
-  return isWide;
 }

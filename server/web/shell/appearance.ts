@@ -14,6 +14,8 @@ export function useTheme(): { isDark: boolean; change: () => void } {
     isDark.value = !isDark.peek();
     const theme = isDark.peek() ? "dark" : "light";
     dataset["theme"] = theme;
+    const ground = getComputedStyle(document.body).backgroundColor;
+    for (const color of document.querySelectorAll<HTMLMetaElement>("meta[name=theme-color]")) color.content = ground;
     kept.set("theme", theme);
   };
   return { isDark: isDark.value, change };

@@ -235,7 +235,7 @@ const DASHED = 2;
 function paint({ chart, prices, volumes }: Drawn, drawings: readonly Drawing[], shape: CanvasProps["shape"]): void {
   const color = colorOf;
   chart.applyOptions({
-    layout: { background: { color: color("surface") }, textColor: color("text-3") },
+    layout: { background: { color: "transparent" }, textColor: color("text-3") },
     grid: { vertLines: { visible: false }, horzLines: { color: color("line") } },
     crosshair: { vertLine: { color: color("line-strong"), style: 3 } },
   });

@@ -159,6 +159,8 @@ export function PositionsTable({
     {
       title: "Actions",
       isNumber: true,
+      // Elsewhere the row leads to the market.
+      ...(isSingleMarket ? { phone: "end" as const } : {}),
       show: (position) => <SellButton position={position} markets={markets} onSell={onSell} />,
     },
   ];

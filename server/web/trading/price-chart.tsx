@@ -170,7 +170,7 @@ function ChartHead({ market, outcome, drawn }: { market: Market; outcome: Outcom
           <small>{winner === undefined ? "all outcomes pay the same" : "won"}</small>
         </div>
       )}
-      <ul class="legend" aria-label="Lines of the chart">
+      <ul class={isTwo ? "legend of-two" : "legend"} aria-label="Lines of the chart">
         {byIndex.map((each) => (
           <li key={each.id}>
             <Dot market={market} outcome={each} />

@@ -1,13 +1,27 @@
 /** Modal dialogs, centred or as a sheet at the bottom of the window. */
 import { useEffect, useId, useRef } from "preact/hooks";
+import { coverPage } from "../router.ts";
 import { Icon } from "./icon.tsx";
 import { dialogs, Toasts } from "./toast.tsx";
 import type { Children } from "./use-data.ts";
+import { PHONE } from "./use-media.ts";
 
 /** Opens the dialog that the ref points to. Returns whether it is the topmost one. */
-function useModal() {
+function useModal(onClose: () => void) {
   const ref = useRef<HTMLDialogElement>(null);
   const depth = useRef(0);
+  const close = useRef(onClose);
+  close.current = onClose;
+  useEffect(() => {
+    // On a phone a dialog is a sheet, which a step back closes, and a swipe down.
+    if (!matchMedia(PHONE).matches) return;
+    const uncover = coverPage(() => close.current());
+    const release = ref.current === null ? () => {} : followSwipe(ref.current, () => close.current());
+    return () => {
+      release();
+      uncover();
+    };
+  }, []);
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     depth.current = dialogs.value = dialogs.peek() + 1;
@@ -23,7 +37,7 @@ function useModal() {
 
 /** A modal dialog: traps the focus and closes on Escape. */
 export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: Children }) {
-  const { ref, isTop } = useModal();
+  const { ref, isTop } = useModal(onClose);
   const id = useId();
   return (
     <dialog ref={ref} aria-labelledby={id} onClose={onClose} onCancel={onClose}>
@@ -41,7 +55,7 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
 
 /** A dialog at the bottom of the window, for phones. Its content has its own way to close it. */
 export function Sheet({ label, onClose, children }: { label: string; onClose: () => void; children: Children }) {
-  const { ref, isTop } = useModal();
+  const { ref, isTop } = useModal(onClose);
   useEffect(() => {
     const dialog = ref.current;
     // The scrim around the sheet is the dialog itself.
@@ -57,4 +71,43 @@ export function Sheet({ label, onClose, children }: { label: string; onClose: ()
       {isTop && <Toasts />}
     </dialog>
   );
+}
+
+/** The part of a sheet's top from which it can be swiped down, and how far it must be, CSS pixels. */
+const GRIP = 56;
+const SWIPE = 90;
+
+/** Lets a finger pull a sheet down by its top. Returns the function that ends this. */
+function followSwipe(sheet: HTMLElement, onClose: () => void): () => void {
+  let from: number | null = null;
+  let by = 0;
+  const place = (): void => {
+    sheet.style.translate = by === 0 ? "" : `0 ${by}px`;
+  };
+  const start = ({ touches }: TouchEvent): void => {
+    const [finger] = touches;
+    if (finger === undefined || touches.length > 1) return;
+    if (finger.clientY - sheet.getBoundingClientRect().top < GRIP) from = finger.clientY;
+  };
+  const move = (event: TouchEvent): void => {
+    const [finger] = event.touches;
+    if (from === null || finger === undefined) return;
+    by = Math.max(0, finger.clientY - from);
+    // Otherwise the page behind would scroll, or reload.
+    if (by > 0 && event.cancelable) event.preventDefault();
+    place();
+  };
+  const end = (): void => {
+    const isFar = by > SWIPE;
+    [from, by] = [null, 0];
+    if (isFar) onClose();
+    else place();
+  };
+  const stop = new AbortController();
+  const { signal } = stop;
+  sheet.addEventListener("touchstart", start, { signal, passive: true });
+  sheet.addEventListener("touchmove", move, { signal, passive: false });
+  sheet.addEventListener("touchend", end, { signal });
+  sheet.addEventListener("touchcancel", end, { signal });
+  return () => stop.abort();
 }

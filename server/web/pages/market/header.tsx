@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { capitalized, compact, dateTime, humanize } from "../../format.ts";
 import { isRunning } from "../../market-facts.ts";
-import { href } from "../../router.ts";
+import { goBack, href } from "../../router.ts";
 import { request, sessionState } from "../../session.ts";
 import type { Market, MarketEvent } from "../../types.ts";
 import { Badge } from "../../ui/badge.tsx";
@@ -10,6 +10,7 @@ import { Icon } from "../../ui/icon.tsx";
 import { PageFacts } from "../../ui/page-facts.tsx";
 import { Tile } from "../../ui/tile.tsx";
 import { useFetch } from "../../ui/use-data.ts";
+import { PHONE } from "../../ui/use-media.ts";
 import { usePart } from "../../ui/use-part.ts";
 import { WatchButton } from "../../ui/watch-button.tsx";
 
@@ -44,20 +45,27 @@ function AlertButton({ market }: { market: Market }) {
   );
 }
 
+/** On a phone, it is the way back; elsewhere it leads to the markets. */
+function back(event: Event): void {
+  if (matchMedia(PHONE).matches && goBack()) event.preventDefault();
+}
+
 export function MarketHeader({ market }: { market: Market }) {
-  const { event_id, outcomes } = market;
+  const { event_id } = market;
   const event = useFetch<MarketEvent>(
     event_id === null ? null : (signal) => request("GET", `/events/${event_id}`, { signal }),
     String(event_id),
   ).data;
   const status = market.status as keyof typeof TONES;
-  const volume = outcomes.reduce((sum, each) => sum + each.volume, 0);
   return (
-    <header class="page-head">
+    <header class="page-head market-head">
       <Tile slug={market.slug} size="large" />
       <div>
         <p class="crumbs">
-          <a href={href("/")}>Markets</a>
+          <a href={href("/")} aria-label="Markets" onClick={back}>
+            <Icon name="back" size={20} />
+            <span>Markets</span>
+          </a>
           {market.category !== null && (
             <>
               <span aria-hidden="true">/</span>
@@ -71,21 +79,29 @@ export function MarketHeader({ market }: { market: Market }) {
             </>
           )}
         </p>
-        <div class="watched-name">
-          <h1>{market.question}</h1>
-          <WatchButton kind="market" id={market.id} name={market.question} />
-          {isRunning(market) && sessionState.value === "in" && <AlertButton market={market} />}
-        </div>
+        <h1>{market.question}</h1>
         {status !== "open" && <Badge text={humanize(status)} tone={TONES[status]} />}
       </div>
-      <PageFacts
-        facts={[
-          ["24 h volume", `${compact(market.volume_24h)} shares`],
-          ["Volume", `${compact(volume)} shares`],
-          ["Open interest", `${compact(market.open_interest)} sets`],
-          ["Closes", market.closes_at !== null && isRunning(market) ? dateTime(market.closes_at) : null],
-        ]}
-      />
+      <MarketFigures market={market} />
+      <div class="head-actions">
+        {isRunning(market) && sessionState.value === "in" && <AlertButton market={market} />}
+        <WatchButton kind="market" id={market.id} name={market.question} />
+      </div>
     </header>
+  );
+}
+
+/** On a phone they stand below the rules instead. */
+export function MarketFigures({ market, hasClose = true }: { market: Market; hasClose?: boolean }) {
+  const volume = market.outcomes.reduce((sum, each) => sum + each.volume, 0);
+  return (
+    <PageFacts
+      facts={[
+        ["24 h volume", `${compact(market.volume_24h)} shares`],
+        ["Volume", `${compact(volume)} shares`],
+        ["Open interest", `${compact(market.open_interest)} sets`],
+        ["Closes", hasClose && market.closes_at !== null && isRunning(market) ? dateTime(market.closes_at) : null],
+      ]}
+    />
   );
 }
