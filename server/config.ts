@@ -50,6 +50,8 @@ export interface Config {
   readonly operatorsNeedSecondFactor: boolean;
   /** Which addresses withdrawals may be paid to. */
   readonly withdrawalAddress: AddressRule;
+  /** How users pay money in, with `{reference}` in the place of the user's own; null: the operators say it elsewhere. */
+  readonly depositInstructions: string | null;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
 }
 
@@ -81,6 +83,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     twoPersonRule: readTwoPersonRule(given.TWO_PERSON_RULE),
     operatorsNeedSecondFactor:
       (given.REQUIRE_OPERATOR_SECOND_FACTOR ?? (isLoopback(given.HOST) ? "off" : "on")) === "on",
+    depositInstructions: readDepositInstructions(given.DEPOSIT_INSTRUCTIONS),
     withdrawalAddress: readWithdrawalAddress(given.WITHDRAWAL_ADDRESS),
   };
 }
@@ -141,6 +144,26 @@ function readFileName(name: string, value: string | undefined): string | null {
     throw new ConfigError(`${name}: cannot read "${value}" (${(error as NodeJS.ErrnoException).code})`);
   }
   return resolve(value);
+}
+
+const MAX_INSTRUCTIONS = 4_000;
+
+function readDepositInstructions(file: string | undefined): string | null {
+  const path = readFileName("DEPOSIT_INSTRUCTIONS", file);
+  if (path === null) return null;
+  const fail = (what: string): ConfigError => new ConfigError(`DEPOSIT_INSTRUCTIONS: "${file}" ${what}`);
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path));
+  } catch {
+    throw fail("must be text in UTF-8");
+  }
+  text = text.replaceAll("\r\n", "\n").trim();
+  if (text === "" || text.length > MAX_INSTRUCTIONS) throw fail(`must have 1 to ${MAX_INSTRUCTIONS} characters`);
+  if (/[^\P{Cc}\n\t]/u.test(text)) throw fail("must have no control characters but line ends");
+  const [unknown] = text.match(/\{(?!reference\})[^{}\n]*\}/) ?? [];
+  if (unknown !== undefined) throw fail(`has ${unknown}: only {reference} is replaced`);
+  return text;
 }
 
 function readTwoPersonRule(value: string): ReadonlySet<TwoPersonAction> {

@@ -45,6 +45,7 @@ export const Environment = Type.Object({
   MAX_SOCKETS_PER_ADDRESS: integer(SOCKETS_PER_ADDRESS, 1, MAX_WS_CONNECTIONS, "WebSockets of one address at one time"),
   MERGE_FEE: integer(0, 0, MAX_MERGE_FEE_BPS, "BPS of the 1 USDC of each merged set"),
   WITHDRAWAL_ADDRESS: text(EVM, "evm, or a regular expression for the whole address"),
+  DEPOSIT_INSTRUCTIONS: optional("a text file that tells users how to pay money in"),
   TWO_PERSON_RULE: text("", "what a second operator must approve, with commas between the names"),
   REQUIRE_OPERATOR_SECOND_FACTOR: Type.Optional(
     Type.Enum(["on", "off"], { description: "on: operators sign in with a second factor; else off only on loopback" }),

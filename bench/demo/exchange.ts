@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -50,7 +51,9 @@ export class DemoExchange {
   static async start(dataDir: string, seedFile: string): Promise<DemoExchange> {
     const { TLS_CERT: _cert, TLS_KEY: _key, ...rest } = process.env;
     const own = { DATA_DIR: dataDir, SEED_FILE: seedFile, LOG_LEVEL: "info", NETWORK: "on" };
-    const env = { RATE_LIMITS, ...rest, ...own };
+    const instructions = fileURLToPath(new URL("docs/operations/deposit-instructions.txt", ROOT));
+    const example = existsSync(instructions) ? { DEPOSIT_INSTRUCTIONS: instructions } : {};
+    const env = { RATE_LIMITS, ...example, ...rest, ...own };
     const child = spawn(process.execPath, [fileURLToPath(new URL("dist/main.js", ROOT))], {
       env,
       stdio: ["ignore", "pipe", "pipe", "ipc"],

@@ -72,6 +72,7 @@ export function createGateway(options: GatewayOptions) {
       unready: lifecycle.unready,
       publicUrl: publicUrl.site,
       addressRule: config.withdrawalAddress,
+      depositInstructions: config.depositInstructions,
       usualMergeFeeBps: config.mergeFeeBps,
     }),
   );

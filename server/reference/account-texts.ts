@@ -438,6 +438,11 @@ export const WALLET_TEXTS: OperationTexts = {
     query: PAGE,
     response: example.pageOf(example.ownDeposit),
   },
+  "GET /wallet/deposit-instructions": {
+    id: "getDepositInstructions",
+    tag: "Wallet",
+    response: example.depositInstructions,
+  },
   "GET /wallet/settlements": {
     id: "listSettlements",
     tag: "Wallet",

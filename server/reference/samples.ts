@@ -12,6 +12,7 @@ import type { Fill, Order, OwnFill } from "../trading/schemas.ts";
 import type {
   Balance,
   Deposit,
+  DepositInstructions,
   OwnDeposit,
   OwnWithdrawal,
   Portfolio,
@@ -367,6 +368,10 @@ export const ownDeposit: Static<typeof OwnDeposit> = {
   reference: "wire 2026-11-22 0001",
   reverses: null,
   created_at: THEN,
+};
+export const depositInstructions: Static<typeof DepositInstructions> = {
+  reference: "RF14PX1",
+  instructions: "Bank: Example Bank\nIBAN: DE02120300000000202051\nReference: RF14PX1",
 };
 export const deposit: Static<typeof Deposit> = { ...ownDeposit, user_id: user.id };
 export const ownWithdrawal: Static<typeof OwnWithdrawal> = {

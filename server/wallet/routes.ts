@@ -17,6 +17,7 @@ import type { Payment, Withdrawal } from "../queries/payment-reader.ts";
 import { setsJson } from "../trading/event-projection.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
 import type { Answer, ExchangeTotals } from "../trading/types.ts";
+import { depositReference } from "./deposit-reference.ts";
 import { createExportRoutes, type ExportRouteContext } from "./export-routes.ts";
 import { createPortfolioRoutes } from "./portfolio-routes.ts";
 import * as S from "./schemas.ts";
@@ -30,6 +31,7 @@ export interface WalletRouteContext extends ExportRouteContext {
   readonly withdrawals: Withdrawals;
   readonly idempotency: Idempotency;
   readonly addressRule: AddressRule;
+  readonly depositInstructions: string | null;
   readonly totals: () => ExchangeTotals;
 }
 
@@ -39,6 +41,7 @@ export function createWalletRoutes(context: WalletRouteContext): Route[] {
     positionsRoute(context),
     ...createPortfolioRoutes(context),
     ...historyRoutes(context),
+    depositInstructionsRoute(context),
     ...createExportRoutes(context),
     withdrawalRequestRoute(context),
     ...withdrawalRoutes(context),
@@ -256,6 +259,21 @@ function withdrawalRoutes({ history, withdrawals }: WalletRouteContext): Route[]
       },
     }),
   ];
+}
+
+function depositInstructionsRoute({ depositInstructions }: WalletRouteContext): Route {
+  return route({
+    method: "GET",
+    path: "/wallet/deposit-instructions",
+    summary: "How to pay money in, and the reference that names the caller in a payment",
+    scope: "portfolio:read",
+    response: S.DepositInstructions,
+    handler({ principal }) {
+      const reference = depositReference(principal.userId);
+      const instructions = depositInstructions?.replaceAll("{reference}", reference) ?? null;
+      return JSON.stringify({ reference, instructions });
+    },
+  });
 }
 
 function solvencyRoute({ totals }: WalletRouteContext): Route {

@@ -178,6 +178,12 @@ const deposit = {
   created_at: Time,
 };
 export const OwnDeposit = closed(deposit);
+export const DepositInstructions = closed({
+  reference: Type.String({
+    description: "to be given with each payment: a creditor reference (ISO 11649) whose end is PX and the user's id",
+  }),
+  instructions: nullable(Type.String({ description: "the operators' text, with the reference in it; null: none" })),
+});
 export const Deposit = closed({
   ...deposit,
   user_id: nullable(Type.Integer({ minimum: 1, description: "null: the house" })),

@@ -20,6 +20,7 @@ export type MarketEvent = Static<typeof markets.EventSchema>;
 
 export type Feed = Static<typeof markets.Feed>;
 
+export type DepositInstructions = Static<typeof wallet.DepositInstructions>;
 export type Notification = Static<typeof notifications.Notification>;
 export type Notifications = Static<typeof notifications.Notifications>;
 export type NotificationSettings = Static<typeof notifications.NotificationSettings>;

@@ -48,6 +48,7 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET /me/exports/transactions", "portfolio:read", 0],
   ["GET /me/portfolio/history", "portfolio:read", 0],
   ["GET /wallet/deposits", "portfolio:read", 0],
+  ["GET /wallet/deposit-instructions", "portfolio:read", 0],
   ["GET /wallet/settlements", "portfolio:read", 0],
   // "Session tokens only: ... withdrawals"; "Withdrawals below tier 2 are 40300": a user below tier 2 can still view
   // and cancel earlier requests.

@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function file(name: string, content: unknown): string {
   const path = join(folder, name);
-  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+  writeFileSync(path, typeof content === "string" || content instanceof Uint8Array ? content : JSON.stringify(content));
   return path;
 }
 
@@ -109,8 +109,14 @@ describe("a wrong value names its variable", () => {
     RATE_LIMITS: ["maybe", "[]", "null", "1", "{", "true"],
     TRUSTED_PROXIES: ["proxy", "10.0.0.0/33", "::/129", "10.0.0.1,", ",", "10.0.0.1 10.0.0.2", "fe80::1%eth0"],
     LOG_LEVEL: ["loud"],
+    MAIL_INTERVAL: ["-1", "1.5", "86401", "1m"],
     MERGE_FEE: ["-1", "1.5", "1001", "1 %"],
     SEED_FILE: ["/nowhere/seed.json"],
+    DEPOSIT_INSTRUCTIONS: [
+      "/nowhere/pay.txt",
+      ...["", " \n", "x".repeat(4_001), "a\u0000b", "Reference: {ref}"].map((text, i) => file(`pay-${i}.txt`, text)),
+      file("pay-latin-1.txt", Buffer.from([0x7a, 0xe4, 0x68])),
+    ],
     TWO_PERSON_RULE: ["deposit", "withdrawals,terms,", "all", "deposits;terms", "Terms"],
     WITHDRAWAL_ADDRESS: ["(", "[a-", "\\", "(a+)+", "([a-z]|[a-f])*x", "x".repeat(1_001)],
     TLS_CERT: ["/nowhere/cert.pem", file("cert.pem", "")],
@@ -130,6 +136,7 @@ describe("what env files leave around a value", () => {
     ...{ TLS_CERT: file("c.pem", ""), TLS_KEY: file("k.pem", ""), TRUSTED_PROXIES: "10.0.0.1", ENGINE_THREADS: "1" },
     ...{ DURABILITY: "full", LOG_DAYS: "7", SEED_FILE: file("seed.json", {}), LOG_LEVEL: "info", RATE_LIMITS: "on" },
     ...{ MAX_SOCKETS_PER_ADDRESS: "5", MERGE_FEE: "0", WITHDRAWAL_ADDRESS: "evm", TWO_PERSON_RULE: "terms" },
+    ...{ MAIL_INTERVAL: "60", DEPOSIT_INSTRUCTIONS: file("pay.txt", "Pay here.") },
     ...{ REQUIRE_OPERATOR_SECOND_FACTOR: "on", ACCESS_TOKEN_TTL: "900", REFRESH_TOKEN_TTL: "900" },
     ...{ SOCIAL_PROVIDERS: "{}", SMTP_URL: "smtp://mail.example.com", MAIL_FROM: "Desk <desk@example.com>" },
     SMS_WEBHOOK_URL: "https://sms.example.com",

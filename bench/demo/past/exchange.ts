@@ -100,6 +100,7 @@ export async function openPastExchange(config: Config, loop: HandLoop, logger: L
   const context = {
     ...{ ...trading, ...identity, ...operators, addressRule: config.withdrawalAddress, publicUrl: publicUrl.site },
     usualMergeFeeBps: config.mergeFeeBps,
+    depositInstructions: config.depositInstructions,
   };
   const routes: readonly CompiledRoute[] = compileRoutes([
     ...createOrderRoutes(context),

@@ -1,5 +1,6 @@
-/** Finds a user by email or id, and filters lists by user. */
+/** Finds a user by email, id or deposit reference, and filters lists by user. */
 import { useState } from "preact/hooks";
+import { userOfReference } from "../../../wallet/deposit-reference.ts";
 import { ApiError } from "../../api.ts";
 import { request } from "../../session.ts";
 import type { OperatorUser, Page } from "../../types.ts";
@@ -8,11 +9,12 @@ import { Field } from "../../ui/fields.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
 import { UserLink } from "./links.tsx";
 
-/** Finds a user by email or id. @throws ApiError */
+/** Finds a user by email, id, or the reference of their payments. @throws ApiError */
 async function findUser(text: string): Promise<OperatorUser | null> {
-  if (/^\d+$/.test(text)) {
+  const id = /^\d+$/.test(text) ? text : userOfReference(text);
+  if (id !== null) {
     try {
-      return await request<OperatorUser>("GET", `/admin/users/${text}`);
+      return await request<OperatorUser>("GET", `/admin/users/${id}`);
     } catch (error) {
       if (error instanceof ApiError && error.status === 404) return null;
       throw error;
@@ -38,13 +40,19 @@ export function UserSearch({ label, onFound }: { label: string; onFound: (user: 
     event.preventDefault();
     event.stopPropagation();
     const isEmpty = text.trim() === "";
-    setProblem(isEmpty ? "Enter an email or user ID." : null);
+    setProblem(isEmpty ? "Enter an email, a user ID or a deposit reference." : null);
     if (!isEmpty) void run();
   };
   return (
     <search>
       <form class="user-search" noValidate onSubmit={submit}>
-        <Field label={label} value={text} onInput={setText} problem={problem} hint="Email or user ID" />
+        <Field
+          label={label}
+          value={text}
+          onInput={setText}
+          problem={problem}
+          hint="Email, user ID or deposit reference"
+        />
         <button type="submit" disabled={isBusy}>
           Find
         </button>
