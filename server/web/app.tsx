@@ -95,7 +95,7 @@ function CurrentPage() {
 }
 
 function SignInPrompt() {
-  if (sessionState.value === "unknown") return <Loading what={sessionNotice.value ?? "Signing in"} />;
+  if (sessionState.value === "unknown") return <Loading isPage what={sessionNotice.value ?? "Signing in"} />;
   return (
     <section class="narrow">
       <h1>Sign in to continue</h1>
@@ -121,7 +121,7 @@ function Lazy({ load, param }: { load: Loader; param: string }) {
   // Once the exchange is there again, so is the page's code. A browser may remember that a module failed: load all anew.
   useOnLive(() => error !== null && window.location.reload());
   if (error !== null) return <ErrorNotice error={NOT_LOADED} retry={() => window.location.reload()} />;
-  return part === null ? <Loading /> : <part.default param={param} />;
+  return part === null ? <Loading isPage /> : <part.default param={param} />;
 }
 
 function PageNotFound() {

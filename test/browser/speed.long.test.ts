@@ -13,6 +13,17 @@ const MAX_BYTES = { "/": 60_000, "/markets/market-0": 150_000 } as const;
 const MAX_READY_MS = 1_000;
 /** The fastest load counts: the machine may be busy. */
 const LOADS = 3;
+/** Cumulative layout shift. */
+const MAX_SHIFT = 0.02;
+/** Adds up what moves, and names it. */
+const SUM_SHIFTS = `globalThis.shifts = { sum: 0, moved: [] };
+new PerformanceObserver((list) => {
+  for (const { value, hadRecentInput, sources } of list.getEntries()) {
+    if (hadRecentInput) continue;
+    shifts.sum += value;
+    shifts.moved.push(value.toFixed(4) + " " + sources.map(({ node }) => (node?.nodeName ?? "") + "." + (node?.className ?? "")).join(", "));
+  }
+}).observe({ type: "layout-shift", buffered: true });`;
 /** Window property: when ticket and book were ready, ms since the start of the navigation. */
 const READY_AT = "readyAt";
 const WATCH = `(() => {
@@ -70,6 +81,32 @@ describe.skipIf(NO_BROWSER)("the page's speed", () => {
     }
     console.log(`time until a user can trade: ${times.map((ms) => ms.toFixed(0)).join(", ")} ms`);
     expect(Math.min(...times)).toBeLessThan(MAX_READY_MS);
+  });
+
+  test.for([
+    ["/", false],
+    ["/", true],
+    ["/markets/market-0", false],
+    ["/markets/market-0", true],
+    ["/portfolio", false],
+    ["/portfolio", true],
+  ] as const)("nothing moves while %s loads and prices change, on a phone: %s", async ([path, phone]) => {
+    const page = await openPage({ baseURL: world.server.root, phone });
+    await signInTo(page, "/account", "trader@example.com");
+    await page.addInitScript(SUM_SHIFTS);
+    await page.goto(path);
+    await expectLoaded(page);
+    await page.waitForLoadState("networkidle");
+    const [market] = world.markets;
+    const maker = world.client("user0");
+    for (let i = 0; i < 10; i++) {
+      await maker.place(terms(market!, 0, SELL, 4_930 + 5 * (i % 3), 1));
+      await world.client("trader").place(terms(market!, 0, BUY, 4_930 + 5 * (i % 3), 1));
+    }
+    // Two frames after the last change.
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+    const { sum, moved } = await page.evaluate<{ sum: number; moved: string[] }>("globalThis.shifts");
+    expect(sum, moved.join("\n")).toBeLessThan(MAX_SHIFT);
   });
 });
 

@@ -239,7 +239,7 @@ export function FeedItems({ query: filters, empty, isFeatured = false, onLoad }:
   return (
     <>
       <ErrorNotice error={error} retry={reload} />
-      {data === null && error === null && <Loading />}
+      {data === null && error === null && <Loading isPage />}
       {data !== null && <Items feed={data} empty={empty} isFeatured={isFeatured && page === 1} />}
     </>
   );

@@ -65,7 +65,7 @@ export default function MarketPage({ param }: { param: string }) {
   return (
     <>
       <ErrorNotice error={error} retry={reload} />
-      {data === null && error === null && <Loading what="Loading the market" />}
+      {data === null && error === null && <Loading isPage what="Loading the market" />}
       {data !== null && <MarketView key={data.id} market={data} />}
     </>
   );

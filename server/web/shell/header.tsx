@@ -18,7 +18,7 @@ export function Header() {
   const isSignedIn = sessionState.value === "in";
   const head = useEdge("--head");
   return (
-    <header class="top" ref={head}>
+    <header class={path === "/markets/:market" ? "top of-market" : "top"} ref={head}>
       <a class="brand" href={href("/")} aria-label="Prediction Exchange">
         <Logo />
         <span>Prediction Exchange</span>

@@ -116,6 +116,7 @@ export function PriceChart({ market, outcome, depth }: ChartProps) {
         </span>
       </div>
       {whole !== null && hasTrades && view !== "depth" && <AsTable drawings={drawings} step={whole.step} view={view} />}
+      {data === null && view !== "depth" && <div class="chart-foot" />}
     </section>
   );
 }

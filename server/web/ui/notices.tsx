@@ -29,9 +29,10 @@ export function Notice({ kind = "info", children }: { kind?: "info" | "good" | "
   );
 }
 
-export function Loading({ what = "Loading" }: { what?: string }) {
+/** @param isPage the rest of the page waits for it, so that nothing moves */
+export function Loading({ what = "Loading", isPage = false }: { what?: string; isPage?: boolean }) {
   return (
-    <p class="loading" role="status">
+    <p class={isPage ? "loading of-page" : "loading"} role="status">
       {what}…
     </p>
   );

@@ -18,7 +18,7 @@ export function Summary() {
   const history = useValueHistory();
   // Everything appears at once, so that nothing moves.
   if (balance.value === null || positions.value === null || data === null || !history.isRead)
-    return <Loading what="Loading your portfolio" />;
+    return <Loading isPage what="Loading your portfolio" />;
   const inPositions = worthOf(valued);
   const value = balance.value.total + inPositions;
   const unrealized = inPositions - sumOf(valued.map(({ cost }) => cost));
