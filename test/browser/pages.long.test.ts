@@ -6,7 +6,7 @@ import { expectEndsWell } from "../support/checks.ts";
 import { operatorOf } from "../support/operator.ts";
 import { expectAccessible } from "./support/accessibility.ts";
 import { hiddenStops, overflows } from "./support/focus.ts";
-import { NO_BROWSER, screenshotOnPhone, useBrowser } from "./support/page.ts";
+import { NO_BROWSER, PHONE, screenshotOnPhone, useBrowser } from "./support/page.ts";
 import { EVENT, type Scene, setScene } from "./support/scene.ts";
 import { expectLoaded, signInTo } from "./support/user-actions.ts";
 
@@ -17,6 +17,7 @@ const LETTERS = 16;
 /** The narrowest phones still in use. */
 const NARROW = { width: 360, height: 740 };
 /** A laptop at 200 %. */
+const LARGE = { width: 1_440, height: 900 };
 const ZOOMED = { width: 640, height: 400 };
 /** A laptop at 400 %; a phone held across with its keyboard open leaves about as much. */
 const TINY = { width: 320, height: 256 };
@@ -172,7 +173,7 @@ async function checkAll(page: Page, who: string, addresses: Addresses): Promise<
     for (const address of [first!, ...others]) {
       await page.goto(address);
       await expectLoaded(page);
-      // Sections of a page share their colors: check dark mode once.
+      // Sections of a page share their colors and their layout.
       const found = await faultsOf(page, address === first);
       faults.push(...found.map((fault) => `${who} ${address}: ${fault}`));
       await screenshotOnPhone(page, `${who}${address.replaceAll(/\W+/g, "-").slice(0, 40)}`);
@@ -181,16 +182,23 @@ async function checkAll(page: Page, who: string, addresses: Addresses): Promise<
   expect(faults).toEqual([]);
 }
 
-async function faultsOf(page: Page, isCheckedInDark: boolean): Promise<string[]> {
+/** @param isWhole at both widths and in both themes */
+async function faultsOf(page: Page, isWhole: boolean): Promise<string[]> {
   const faults: string[] = [];
   if ((await page.locator("h1").count()) !== 1) faults.push("it doesn't have exactly one h1");
   if ((await page.title()) === "") faults.push("it has no title");
   const before = page.viewportSize()!;
-  await expectAccessible(page).catch((error: Error) => faults.push(error.message));
-  if (isCheckedInDark) {
-    await page.emulateMedia({ colorScheme: "dark" });
-    await expectAccessible(page, ["color-contrast"]).catch((error: Error) => faults.push(`dark: ${error.message}`));
-    await page.emulateMedia({ colorScheme: "light" });
+  if (!isWhole) await expectAccessible(page).catch((error: Error) => faults.push(error.message));
+  else {
+    for (const size of [LARGE, PHONE]) {
+      await page.setViewportSize(size);
+      for (const colorScheme of ["dark", "light"] as const) {
+        await page.emulateMedia({ colorScheme });
+        const where = `${colorScheme}, ${size.width} wide`;
+        await expectAccessible(page).catch((error: Error) => faults.push(`${where}: ${error.message}`));
+      }
+    }
+    await page.setViewportSize(before);
   }
   for (const size of [before, NARROW, ZOOMED, TINY]) {
     await page.setViewportSize(size);

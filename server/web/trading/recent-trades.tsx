@@ -57,7 +57,7 @@ export function RecentTrades({ market, outcome }: { market: Market; outcome: Out
       {trades.length > 0 && (
         // biome-ignore lint/a11y/noStaticElementInteractions: only holds still
         <div class="trades-list" onMouseEnter={() => hold(true)} onMouseLeave={() => hold(false)}>
-          <Scrollable label="Trades">
+          <Scrollable label="Latest trades">
             <table>
               <thead>
                 <tr>
