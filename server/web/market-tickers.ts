@@ -1,6 +1,6 @@
 /** Keeps markets current with their ticker streams, and derives an outcome's chance from its prices. */
 import type { RefObject } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { FULL_PRICE_BPS } from "../../engine/limits.ts";
 import { isBinary } from "./market-facts.ts";
 import { subscribe } from "./stream.ts";
@@ -47,7 +47,7 @@ export function useLiveMarket(market: Market, isShown = true): Market {
       show();
     });
   }, [market.id, isShown]);
-  return withTickers(market, tickers);
+  return useMemo(() => withTickers(market, tickers), [market, tickers]);
 }
 
 /** @param tickers by outcome id */

@@ -27,6 +27,7 @@ import { Icon } from "../ui/icon.tsx";
 import { ErrorNotice, Loading, NotFound } from "../ui/notices.tsx";
 import { useBatched } from "../ui/throttle.ts";
 import { toast } from "../ui/toast.tsx";
+import { useAfterPaint } from "../ui/use-after-paint.ts";
 import { type Children, useFetch } from "../ui/use-data.ts";
 import { useEdge } from "../ui/use-edge.ts";
 import { PHONE, useMedia } from "../ui/use-media.ts";
@@ -117,59 +118,91 @@ function MarketView({ market: given }: { market: Market }) {
     change({ side });
     ticket.show();
   };
+  // For parts that aren't rendered with every key that is pressed in the ticket.
+  const latest = useRef({ pickPrice, trade });
+  latest.current = { pickPrice, trade };
   const isPhone = useMedia(PHONE);
   const [part, setPart] = useState<string | null>(null);
-  const book = isRunning(market) && (
-    <OrderBook
-      market={market}
-      outcome={outcome}
-      ladder={books.get(outcome.id) ?? null}
-      depth={depth}
-      ownOrders={ownOfOutcome}
-      onOutcome={choose}
-      onPick={pickPrice}
-    />
+  const header = useMemo(() => <MarketHeader market={market} />, [market]);
+  // The library draws for a while: what answers the user is painted first.
+  const drawnId = useAfterPaint(outcome.id);
+  const drawn = outcomes.find(({ id }) => id === drawnId) ?? outcome;
+  const chart = useMemo(() => <PriceChart market={market} outcome={drawn} depth={depth} />, [market, drawn, depth]);
+  const list = useMemo(
+    () =>
+      isBinary(market) ? null : (
+        <Outcomes
+          market={market}
+          chosen={outcome.id}
+          onChoose={choose}
+          onTrade={(id, side) => latest.current.trade(id, side)}
+        />
+      ),
+    [market, outcome.id],
+  );
+  const ladder = books.get(outcome.id) ?? null;
+  const book = useMemo(
+    () =>
+      isRunning(market) && (
+        <OrderBook
+          market={market}
+          outcome={outcome}
+          ladder={ladder}
+          depth={depth}
+          ownOrders={ownOfOutcome}
+          onOutcome={choose}
+          onPick={(price) => latest.current.pickPrice(price)}
+        />
+      ),
+    [market, outcome, ladder, depth, ownOfOutcome],
   );
   /** On a phone, one part at a time. */
-  const parts: readonly Part[] = isPhone
-    ? [
-        {
-          ...{ name: "rules", text: "Rules" },
-          content: (
-            <>
-              <Rules market={market} />
-              <MarketFigures market={market} hasClose={false} />
-            </>
-          ),
-        },
-        ...(book === false ? [] : [{ name: "book", text: "Book", content: book }]),
-        { name: "trades", text: "Trades", content: trades },
-      ]
-    : [];
-  const ownTrading =
-    isSignedIn && OwnTrading !== null ? (
-      <OwnTrading
-        market={market}
-        orders={own}
-        onSell={(id) => trade(id, "sell")}
-        before={parts}
-        chosen={part}
-        onChoose={setPart}
-      />
-    ) : (
-      isPhone && (
-        <section class="panel" aria-label="About this market">
-          <PartTabs label="About this market" parts={parts} current={part} onChange={setPart} />
-        </section>
-      )
-    );
+  const parts = useMemo<readonly Part[]>(
+    () =>
+      isPhone
+        ? [
+            {
+              ...{ name: "rules", text: "Rules" },
+              content: (
+                <>
+                  <Rules market={market} />
+                  <MarketFigures market={market} hasClose={false} />
+                </>
+              ),
+            },
+            ...(book === false ? [] : [{ name: "book", text: "Book", content: book }]),
+            { name: "trades", text: "Trades", content: trades },
+          ]
+        : [],
+    [isPhone, market, book, trades],
+  );
+  const ownTrading = useMemo(
+    () =>
+      isSignedIn && OwnTrading !== null ? (
+        <OwnTrading
+          market={market}
+          orders={own}
+          onSell={(id) => latest.current.trade(id, "sell")}
+          before={parts}
+          chosen={part}
+          onChoose={setPart}
+        />
+      ) : (
+        parts.length > 0 && (
+          <section class="panel" aria-label="About this market">
+            <PartTabs label="About this market" parts={parts} current={part} onChange={setPart} />
+          </section>
+        )
+      ),
+    [isSignedIn, OwnTrading, market, own, parts, part],
+  );
   return (
     <div class="market">
-      <MarketHeader market={market} />
+      {header}
       <div class="market-columns">
         <div class="top-part">
-          <PriceChart market={market} outcome={outcome} depth={depth} />
-          {!isBinary(market) && <Outcomes market={market} chosen={outcome.id} onChoose={choose} onTrade={trade} />}
+          {chart}
+          {list}
         </div>
         {!isPhone && (
           <div class="book-part">
