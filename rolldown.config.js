@@ -83,17 +83,17 @@ const bundle = (build, dir, input, chunks) =>
 
 /** What every page loads first, in one file: each response's headers cost more than the smallest of these modules. */
 const COMMON =
-  /server\/web\/((?!accounts-watchlist|countries|idempotency-key|parse|scopes)[\w-]+\.tsx?|shell\/(?!account-links|notifications|signed-in)|ui\/(icon|notices|tile|toast|use-(?!form)\w+)\.tsx?)|node_modules\/@?preact\//;
+  /server\/web\/((?!accounts-watchlist|countries|idempotency-key|parse|scopes)[\w-]+\.tsx?|shell\/(?!account-links|notifications|signed-in)|ui\/(icon|notices|tile|toast|use-(?!form|media)\w+)\.tsx?)|node_modules\/@?preact\//;
 
 /** What a market's page needs, and other pages now and then: small modules for which the same holds. */
 const TRADING =
-  /server\/web\/(ui\/(action|badge|dialog|fields|page-facts|paged-list|table|use-focus-on-mount|use-form|validation)|trading\/(cancel-orders|kept-draft|order-preview|send-order|slippage-field)|parse)\.tsx?/;
+  /server\/web\/(ui\/(action|badge|cover|dialog|fields|page-facts|paged-list|table|use-focus-on-mount|use-form|validation)|trading\/(cancel-orders|kept-draft|order-preview|send-order|slippage-field)|parse)\.tsx?/;
 
 /** The page, with its files compressed beside them as the server sends them. */
 async function bundlePage(build, dir) {
   // Whatever runs the build: vitest, or a shell that says development, would get libraries twice as large.
   process.env.NODE_ENV = "production";
-  const { output } = await build({
+  await build({
     root: "server/web",
     base: "./",
     configFile: false,
@@ -117,9 +117,9 @@ async function bundlePage(build, dir) {
       },
     },
   });
-  for (const { fileName } of output) {
-    const file = join(dir, "web", fileName);
-    if (!/\.(js|css|svg)$/.test(fileName)) continue;
+  for (const name of fs.readdirSync(join(dir, "web"), { recursive: true })) {
+    const file = join(dir, "web", String(name));
+    if (!/\.(js|css|svg|webmanifest)$/.test(file)) continue;
     const bytes = fs.readFileSync(file);
     fs.writeFileSync(`${file}.br`, brotliCompressSync(bytes));
     fs.writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }));

@@ -4,6 +4,8 @@
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { readFile, rename, writeFile } from "node:fs/promises";
+import Type, { type Static } from "typebox";
+import { Compile } from "typebox/compile";
 import { FULL_PRICE_BPS } from "../../engine/limits.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
@@ -11,6 +13,7 @@ import type { Notifier } from "../accounts/notifier.ts";
 import type { User } from "../accounts/types.ts";
 import { changeUser } from "../accounts/users.ts";
 import { ApiError, notFound } from "../errors.ts";
+import { closed, nullable, Time } from "../http/schemas.ts";
 import type { Logger } from "../logger.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import type { History } from "../queries/history.ts";
@@ -32,6 +35,9 @@ const USERS_READ = 1_000;
 /** Users after which the file is written: so many may get a mail twice after a crash. */
 const USERS_SAVED = 50;
 const SECRET_BYTES = 16;
+/** How far a round has come, as the file has it. */
+const Progress = closed({ since: Time, until: nullable(Time), after: Type.Integer({ minimum: 0 }) });
+const validator = Compile(closed({ events: Progress, fills: Progress }));
 
 /** One kind of mail. */
 interface Round {
@@ -47,7 +53,7 @@ interface Round {
   isRunning: boolean;
 }
 
-type Saved = Partial<Record<Round["name"], Pick<Round, "since" | "until" | "after">>>;
+type Saved = Static<typeof Progress>;
 
 export interface NotificationMailOptions {
   readonly accounts: Accounts;
@@ -91,10 +97,11 @@ export class NotificationMails {
     if (intervalMs === 0) return;
     const saved = await readSaved(file);
     for (const round of this.rounds) {
-      const { since = now, until = null, after = 0 } = saved[round.name] ?? {};
+      const { since, until, after } = saved[round.name] ?? { since: now, until: null, after: 0 };
       round.since = Math.max(Math.min(since, now), now - OLDEST_MS);
-      round.until = until;
-      round.after = until === null ? 0 : after;
+      // A round that is too old is not gone on with.
+      round.until = until !== null && until > round.since ? until : null;
+      round.after = round.until === null ? 0 : after;
     }
     const since = Math.min(...this.rounds.map((round) => round.since));
     for (const user of accounts.allUsers()) {
@@ -257,10 +264,11 @@ function isSame(own: string, given: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** Nothing where there is no file, or none that can be read: mails begin anew. */
-async function readSaved(file: string): Promise<Saved> {
+/** Nothing where there is no file, or none of ours: mails begin anew. */
+async function readSaved(file: string): Promise<Partial<Record<Round["name"], Saved>>> {
   try {
-    return JSON.parse(await readFile(file, "utf8")) as Saved;
+    const saved: unknown = JSON.parse(await readFile(file, "utf8"));
+    return validator.Check(saved) ? saved : {};
   } catch {
     return {};
   }

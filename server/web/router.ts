@@ -37,6 +37,14 @@ export function sitePath(text: string | null): string {
     : "/";
 }
 
+/** What ui/cover.ts, loaded with the first dialog, adds to steps in the history. */
+export const cover = {
+  /** The page is left: true where the history's entry is that of something that covers it. */
+  isLeft: (): boolean => false,
+  /** True for a step that only closes what covers the page at an address. */
+  isStepBack: (_address: string): boolean => false,
+};
+
 /**
  * @param path below the base @param replace replace the current history entry
  * @param keepFocus the user goes on typing where they are
@@ -47,10 +55,8 @@ export function navigate(path: string, replace = false, keepFocus = false): void
   else {
     entry = ++lastEntry;
     // The entry of what covers the page becomes that of the next page: a step back leads to this one.
-    if (isCoverEntry) history.replaceState({ entry }, "", target);
+    if (cover.isLeft()) history.replaceState({ entry }, "", target);
     else history.pushState({ entry }, "", target);
-    isCoverEntry = false;
-    covers.length = 0;
   }
   const isOther = currentUrl().pathname !== url.peek().pathname;
   url.value = currentUrl();
@@ -76,13 +82,6 @@ export function setSearch(changes: Readonly<Record<string, string | null>>): voi
 const scrolled = new Map<number, number>();
 let [entry, lastEntry] = [0, 0];
 const entryNow = (): number => (history.state as { entry?: number } | null)?.entry ?? 0;
-/** Goes back as the browser does; false where the page before isn't of this site. */
-export function goBack(): boolean {
-  if (entryNow() === 0) return false;
-  history.back();
-  return true;
-}
-
 /** A page grows while its data arrives. */
 const RESTORE_MS = 3_000;
 
@@ -101,55 +100,13 @@ function restoreScroll(top: number): void {
   setTimeout(() => stop.abort(), RESTORE_MS);
 }
 
-/** How to close what lies over the page, the topmost last. */
-const covers: { readonly onBack: () => void }[] = [];
-/** The history's entry was made for a cover. Where the cover was closed otherwise, it stays for the next one. */
-let isCoverEntry = false;
-const isCoverNow = (): boolean => (history.state as { isCover?: boolean } | null)?.isCover === true;
-
-function pushCover(): void {
-  history.pushState({ ...history.state, isCover: true }, "");
-  isCoverEntry = true;
-}
-
-/**
- * Lets a step back in the history close what lies over the page, as phones do it. Returns the function to call once it is
- * gone, however it was closed.
- */
-export function coverPage(onBack: () => void): () => void {
-  const cover = { onBack };
-  covers.push(cover);
-  if (!isCoverEntry) pushCover();
-  return () => {
-    const at = covers.indexOf(cover);
-    if (at >= 0) covers.splice(at, 1);
-  };
-}
-
-/** A step back from a cover's entry closes it, or goes on where it was closed before. True if this was one. */
-function uncover(): boolean {
-  const wasCoverEntry = isCoverEntry;
-  isCoverEntry = isCoverNow();
-  if (!wasCoverEntry || isCoverEntry) return false;
-  // The address may have got another outcome, say, meanwhile.
-  history.replaceState(history.state, "", url.peek().href);
-  const top = covers.pop();
-  if (top === undefined) history.back();
-  else {
-    if (covers.length > 0) pushCover();
-    top.onBack();
-  }
-  return true;
-}
-
 /** Handles clicks on links within the site, and steps in the history. */
 export function startRouter(): void {
   // A reload in the middle of the history.
   entry = lastEntry = entryNow();
-  isCoverEntry = isCoverNow();
   window.addEventListener("scroll", () => scrolled.set(entry, window.scrollY), { passive: true });
   window.addEventListener("popstate", () => {
-    if (uncover()) return;
+    if (cover.isStepBack(url.peek().href)) return;
     entry = entryNow();
     const top = scrolled.get(entry) ?? 0;
     const isOther = currentUrl().pathname !== url.peek().pathname;

@@ -1,6 +1,6 @@
 /** Modal dialogs, centred or as a sheet at the bottom of the window. */
 import { useEffect, useId, useRef } from "preact/hooks";
-import { coverPage } from "../router.ts";
+import { coverPage } from "./cover.ts";
 import { Icon } from "./icon.tsx";
 import { dialogs, Toasts } from "./toast.tsx";
 import type { Children } from "./use-data.ts";

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { capitalized, compact, dateTime, humanize } from "../../format.ts";
 import { isRunning } from "../../market-facts.ts";
-import { goBack, href } from "../../router.ts";
+import { href } from "../../router.ts";
 import { request, sessionState } from "../../session.ts";
 import type { Market, MarketEvent } from "../../types.ts";
 import { Badge } from "../../ui/badge.tsx";
@@ -47,7 +47,11 @@ function AlertButton({ market }: { market: Market }) {
 
 /** On a phone, it is the way back; elsewhere it leads to the markets. */
 function back(event: Event): void {
-  if (matchMedia(PHONE).matches && goBack()) event.preventDefault();
+  // Entries that this site has made have a number; the page before the first may be of another site.
+  const isFirst = (history.state as { entry?: number } | null)?.entry === undefined;
+  if (isFirst || !matchMedia(PHONE).matches) return;
+  event.preventDefault();
+  history.back();
 }
 
 export function MarketHeader({ market }: { market: Market }) {
