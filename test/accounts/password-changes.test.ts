@@ -267,13 +267,14 @@ describe("a reset of a verified account", () => {
 });
 
 describe("neither time nor response reveals whether an address has an account", () => {
-  const median = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1]!;
+  /** On a busy machine, other work slows half of the responses or more, but hardly nine in ten of either kind. */
+  const fastestTenth = (times: readonly number[]): number =>
+    times.toSorted((a, b) => a - b)[Math.floor(times.length / 10)]!;
 
   /**
-   * Returns median times in ms for known and unknown addresses. Sends requests in sequence, in random order within
-   * each pair.
+   * Returns times in ms for known and unknown addresses. Sends requests in sequence, in random order within each pair.
    */
-  async function medians(path: string, pairs: number, random: Random, more: object): Promise<[number, number]> {
+  async function timesOf(path: string, pairs: number, random: Random, more: object): Promise<[number, number]> {
     const client = visitors();
     const times: [number[], number[]] = [[], []];
     const sights: string[] = [];
@@ -288,7 +289,7 @@ describe("neither time nor response reveals whether an address has an account", 
       }
     }
     expect(new Set(sights).size).toBe(1);
-    return [median(times[0]), median(times[1])];
+    return [fastestTenth(times[0]), fastestTenth(times[1])];
   }
 
   test("sign-in", async () => {
@@ -320,7 +321,7 @@ describe("neither time nor response reveals whether an address has an account", 
   test("the request of a reset or of a new link", async () => {
     const random = Random.printed("link times");
     for (const path of ["/auth/forgot-password", "/auth/resend-verification"]) {
-      const [known, unknown] = await medians(path, TIMED_USERS * MAX_MESSAGES_PER_HOUR, random, {});
+      const [known, unknown] = await timesOf(path, TIMED_USERS * MAX_MESSAGES_PER_HOUR, random, {});
       // A commit alone takes longer than this bound.
       expect(Math.abs(known - unknown)).toBeLessThan(Math.max(0.5, 0.5 * Math.max(known, unknown)));
     }
