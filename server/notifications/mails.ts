@@ -80,6 +80,7 @@ export class NotificationMails {
   /** Users whose price alerts fired, and may not have been mailed. */
   private readonly alerted = new Set<number>();
   private isStopping = false;
+  private saved: Promise<void> = Promise.resolve();
 
   constructor(options: NotificationMailOptions) {
     this.options = options;
@@ -243,7 +244,14 @@ export class NotificationMails {
     return `${user.id}.${secret}`;
   }
 
-  private async save(): Promise<void> {
+  /** One at a time: each has the same file beside the one that it takes the place of. */
+  private save(): Promise<void> {
+    const saved = this.saved.catch(() => {}).then(() => this.write());
+    this.saved = saved;
+    return saved;
+  }
+
+  private async write(): Promise<void> {
     const saved = Object.fromEntries(
       this.rounds.map(({ name, since, until, after }) => [name, { since, until, after }]),
     );

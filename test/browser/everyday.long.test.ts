@@ -146,7 +146,8 @@ describe.skipIf(NO_BROWSER)("a trader's page", () => {
   });
 
   test("a page opened while the server is away says so, and recovers with the connection", async () => {
-    const possible = [/WebSocket|ERR_CONNECTION_REFUSED|Failed to fetch/];
+    // A server that starts answers with 503 until it is ready.
+    const possible = [/WebSocket|ERR_CONNECTION_REFUSED|Failed to fetch|503/];
     const page = await openPage({ baseURL: world.server.root, possible });
     await page.goto("/");
     await expectLoaded(page);

@@ -49,10 +49,10 @@ export function NotificationBell() {
         {count > 0 && <b aria-hidden="true">{count}</b>}
       </summary>
       <div>
-        <header>
+        <div class="head">
           <b>Notifications</b>
           <a href={href("/account#notifications")}>Settings</a>
-        </header>
+        </div>
         {isOpen && data !== null && <List items={data.items.slice(0, MAX_SHOWN)} seenBefore={seenBefore} />}
       </div>
     </details>
