@@ -136,11 +136,11 @@ describe("served until Ctrl-C, twice", () => {
 });
 
 test.skipIf(NO_BROWSER)(PICTURE, { timeout: 200_000 }, async () => {
-  const picture = join(folder, "docs/figures/page.png");
+  const picture = join(folder, "docs/figures/page.webp");
   rmSync(picture, { force: true });
   const { code, output } = await run(PICTURE);
   expect([code, output]).toEqual([0, expect.stringContaining(picture)]);
-  expect(statSync(picture).size).toBeGreaterThan(50_000);
+  expect(statSync(picture).size).toBeGreaterThan(20_000);
 });
 
 describe("the operator's commands, twice, on a stopped exchange", () => {
