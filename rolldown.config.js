@@ -28,6 +28,7 @@ const entries = {
   "log-upkeep-worker": "server/operators/log-upkeep-worker.ts",
   "history-worker": "server/queries/history-worker.ts",
   "password-worker": "server/accounts/password-worker.ts",
+  "picture-worker": "server/markets/picture-worker.ts",
 };
 /** Commands that run the server as others do, and share no file with it: what is common to both would leave main.js. */
 const commands = {};
@@ -83,7 +84,7 @@ const bundle = (build, dir, input, chunks) =>
 
 /** What every page loads first, in one file: each response's headers cost more than the smallest of these modules. */
 const COMMON =
-  /server\/web\/((?!accounts-watchlist|countries|idempotency-key|parse|scopes)[\w-]+\.tsx?|shell\/(?!account-links|notifications|signed-in)|ui\/(icon|notices|tile|toast|use-(?!form|media)\w+)\.tsx?)|node_modules\/@?preact\//;
+  /server\/web\/((?!accounts-watchlist|countries|idempotency-key|parse|scopes)[\w-]+\.tsx?|shell\/(?!account-links|notifications|signed-in)|ui\/(icon|notices|tile|toast|use-(?!after-paint|form|media)\w+)\.tsx?)|node_modules\/@?preact\//;
 
 /** What a market's page needs, and other pages now and then: small modules for which the same holds. */
 const TRADING =

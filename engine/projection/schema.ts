@@ -603,4 +603,8 @@ export const MIGRATIONS: readonly string[] = [
   -- Finds the users whom a mail tells of deposits and payouts.
   CREATE INDEX entries_with_news ON entries (created_at, user_id) WHERE type IN ('deposit', 'settlement');
   `,
+  `
+  -- Operators' pictures of markets. webp: the file in base64; hash: the start of its SHA-256, in hex.
+  CREATE TABLE market_pictures (market_id INTEGER PRIMARY KEY, hash TEXT NOT NULL, webp TEXT NOT NULL) STRICT;
+  `,
 ];

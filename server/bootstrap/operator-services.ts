@@ -6,6 +6,7 @@ import { Suspensions } from "../accounts/suspensions.ts";
 import type { Config } from "../config.ts";
 import type { Logger } from "../logger.ts";
 import { MarketLifecycle } from "../markets/lifecycle.ts";
+import { Pictures } from "../markets/pictures.ts";
 import { LogUpkeep } from "../operators/log-upkeep.ts";
 import { Withdrawals } from "../wallet/withdrawals.ts";
 import type { AccountServices } from "./account-services.ts";
@@ -18,6 +19,8 @@ interface OperatorOptions {
   readonly trading: TradingServices;
   readonly identity: AccountServices;
   readonly logger: Logger;
+  /** Gets the error that a thread of a pool died of, by the pool's name. */
+  readonly onThreadLost: (name: string) => (error: Error) => void;
   /** Ends the sockets of a suspended user. */
   readonly endSockets: ConstructorParameters<typeof Suspensions>[0]["endSockets"];
 }
@@ -33,7 +36,8 @@ export function createOperatorServices(options: OperatorOptions) {
   const approvals = new Approvals(writer, accounts, config.twoPersonRule, loadApprovals(db));
   const payers = { exchange, accounts, history, writer, approvals, notifier };
   const withdrawals = new Withdrawals(payers, loadPendingWithdrawals(db));
-  const life = new MarketLifecycle({ exchange, writer, approvals, accounts, notifier });
+  const pictures = new Pictures(options.onThreadLost("picture"));
+  const life = new MarketLifecycle({ exchange, writer, approvals, accounts, notifier, pictures });
   const suspensions = new Suspensions({
     accounts,
     writer,
@@ -45,7 +49,7 @@ export function createOperatorServices(options: OperatorOptions) {
         entry.cancelAll(userId, {}, exchange.clock.now(), { data: done, error: done }, Reason.operator);
       }),
   });
-  return { approvals, withdrawals, life, suspensions, upkeep: createUpkeep(options) };
+  return { approvals, withdrawals, life, pictures, suspensions, upkeep: createUpkeep(options) };
 }
 
 function createUpkeep({ config, database, trading, logger }: OperatorOptions): LogUpkeep {

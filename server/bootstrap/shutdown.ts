@@ -107,7 +107,7 @@ export async function stopProjector({
   await exited;
 }
 
-/** Closes every entrance; resolves when requests of the command line and passwords that are being hashed are done. */
+/** Closes every entrance; resolves when requests of the command line, and passwords and pictures in work, are done. */
 async function refuseNewWork({
   uws,
   listenSocket,
@@ -115,6 +115,7 @@ async function refuseNewWork({
   control,
   gateway,
   identity,
+  operators,
   notifying,
 }: ShutdownOptions): Promise<void> {
   if (listenSocket !== null) uws.us_listen_socket_close(listenSocket);
@@ -124,6 +125,7 @@ async function refuseNewWork({
   await notifying.notificationMails.stop();
   // A password that waits for its turn is rejected; one that is being hashed is finished.
   await identity.passwords.close();
+  await operators.pictures.close();
   await controlClosed;
 }
 

@@ -2,14 +2,15 @@
  * The table of the operator's commands: the arguments of each, and the request that it makes. Arguments are parsed and the
  * help is printed from this table. Talks to no server: admin-client.ts does.
  */
+import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import type { ControlRequest } from "./control-socket.ts";
 
 /**
  * How a value is parsed. "user" and "application" may be an email address, which admin.ts resolves to an id; "texts" may be
- * repeated; a "flag" has no value.
+ * repeated; a "flag" has no value; a "file" is sent in base64.
  */
-type Kind = "flag" | "text" | "texts" | "integer" | "integers" | "amount" | "time" | "user" | "application";
+type Kind = "flag" | "text" | "texts" | "file" | "integer" | "integers" | "amount" | "time" | "user" | "application";
 
 interface Field {
   /** The name of the route's field: in its path, else in its query or body. */
@@ -266,11 +267,12 @@ export const COMMANDS: readonly AdminCommand[] = [
   command(
     "market describe",
     "PATCH /admin/markets/:id",
-    "change its description, category or closing time",
+    "change its description, category, closing time or picture",
     [MARKET],
     orNone(DESCRIPTION),
     orNone(CATEGORY),
     orNone(CLOSES_AT),
+    orNone(field("FILE", "picture", "file")),
   ),
   command("market halt", "POST /admin/markets/:id/halt", "stop trading for now", [MARKET], NOTE),
   command("market resume", "POST /admin/markets/:id/resume", "resume trading", [MARKET], NOTE),
@@ -379,6 +381,7 @@ const NOT_OF_KIND: Readonly<Record<Kind, string>> = {
   flag: "not a flag",
   text: "not a text",
   texts: "not a text",
+  file: "not a file that can be read",
   integer: "not an integer",
   integers: "not a list of integers",
   amount: "neither an integer of micro-USDC nor USDC as in 12.5usdc",
@@ -396,6 +399,8 @@ function readValue(kind: Kind, text: string, texts: readonly string[]): unknown 
       return text;
     case "texts":
       return texts;
+    case "file":
+      return fileOf(text);
     case "integer":
       return integerOf(text);
     case "integers": {
@@ -409,6 +414,14 @@ function readValue(kind: Kind, text: string, texts: readonly string[]): unknown 
     case "user":
     case "application":
       return text.includes("@") ? text : integerOf(text);
+  }
+}
+
+function fileOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, "base64");
+  } catch {
+    return undefined;
   }
 }
 

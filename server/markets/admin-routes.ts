@@ -139,7 +139,7 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
       ...OPERATOR,
       method: "PATCH",
       path: "/admin/markets/:id",
-      summary: "Change the texts or the close time of an unresolved market; null clears",
+      summary: "Change the texts, the close time or the picture of an unresolved market; null clears",
       body: S.MarketChanges,
       response: S.MarketSchema,
       async handler(request) {

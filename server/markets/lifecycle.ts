@@ -22,6 +22,7 @@ import type { Answer } from "../trading/types.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
 import { CloseSchedule } from "./close-schedule.ts";
 import { PROPOSAL_WAIT_MS } from "./limits.ts";
+import type { Pictures } from "./pictures.ts";
 import { canTrade, isPastEnd, isProposed, type MarketRegistry, marketStatusName } from "./registry.ts";
 import type { Market } from "./types.ts";
 
@@ -57,10 +58,11 @@ export interface MarketLifecycleOptions {
   readonly approvals: Approvals;
   readonly accounts: Accounts;
   readonly notifier: Notifier;
+  readonly pictures: Pictures;
 }
 
-/** New texts or a new end; null clears a field, a missing one stays the same. */
-export type MarketChanges = Partial<Pick<Market, "description" | "category" | "closesAt">>;
+/** New texts, a new end, or a new picture (a file in base64); null clears a field, a missing one stays the same. */
+export type MarketChanges = Partial<Pick<Market, "description" | "category" | "closesAt" | "picture">>;
 
 /** The payout of each outcome in BPS, or the one outcome that pays everything. */
 export interface Resolution {
@@ -80,6 +82,7 @@ export class MarketLifecycle {
   private readonly approvals: Approvals;
   private readonly accounts: Accounts;
   private readonly notifier: Notifier;
+  private readonly pictures: Pictures;
   private readonly schedule: CloseSchedule;
   /** Markets with a change in progress. */
   private readonly changing = new KeyedMutex<Market>("another change to this market is in progress: try again");
@@ -90,6 +93,7 @@ export class MarketLifecycle {
     this.approvals = options.approvals;
     this.accounts = options.accounts;
     this.notifier = options.notifier;
+    this.pictures = options.pictures;
     this.schedule = new CloseSchedule(options.exchange.registry);
   }
 
@@ -154,15 +158,26 @@ export class MarketLifecycle {
     }
   }
 
-  /** Changes texts or end. @throws ApiError 40900 if the market is resolved, voided or refused */
+  /**
+   * Changes texts, end or picture.
+   * @throws ApiError 40900 if the market is resolved, voided or refused; 40000, 50300 for a picture
+   */
   async describe(market: Market, changes: MarketChanges, operator: Operator, context: RequestContext): Promise<void> {
     if (Object.keys(changes).length === 0)
-      throw badRequest("description, category, closes_at: at least one is required");
+      throw badRequest("description, category, closes_at, picture: at least one is required");
     if (market.status >= MarketStatus.resolved) throw wrongState(market);
-    const { id: marketId, description, category, closesAt } = market;
-    const entry = auditEntryOf(market, "market.describe", changes, operator.actor, context);
-    const write = { kind: "describeMarket", marketId, description, category, closesAt, ...changes } as const;
-    await this.changing.run(market, () => this.writer.write([write], [entry]));
+    const { picture: file, ...texts } = changes;
+    // Before the lock: a halt doesn't wait for a picture.
+    const picture = typeof file === "string" ? await this.pictures.encode(file) : file;
+    await this.changing.run(market, async () => {
+      if (market.status >= MarketStatus.resolved) throw wrongState(market);
+      const { id: marketId, description, category, closesAt } = market;
+      const hash = picture === undefined ? {} : { picture: picture?.hash ?? null };
+      const entry = auditEntryOf(market, "market.describe", { ...texts, ...hash }, operator.actor, context);
+      const given = { ...texts, ...(picture === undefined ? {} : { picture }) };
+      const write = { kind: "describeMarket", marketId, description, category, closesAt, ...given } as const;
+      await this.writer.write([write], [entry]);
+    });
   }
 
   // ---------------------------------------------------------------- trading begins and ends

@@ -11,6 +11,16 @@ export const MAX_CATEGORY_LENGTH = 64;
 export const MAX_OUTCOME_NAME_LENGTH = 100;
 export const MAX_SLUG_LENGTH = 100;
 
+/**
+ * A market's picture: the file that an operator gives, in bytes (in base64 it fits into a body) and pixels a side; what the
+ * exchange makes of it, stores and serves; and the files that wait for the thread that does.
+ */
+export const MAX_PICTURE_BYTES = 45_000;
+export const MAX_PICTURE_SIDE = 2_048;
+export const PICTURE_SIDE = 96;
+export const MAX_STORED_PICTURE_BYTES = 4_096;
+export const MAX_WAITING_PICTURES = 8;
+
 /** Proposals of one user: how many wait for a decision, and how many the user may make within 24 hours. */
 export const MAX_PENDING_PROPOSALS = 20;
 export const MAX_PROPOSALS_PER_DAY = 50;

@@ -95,6 +95,7 @@ export class MarketRegistry {
       status: row.status,
       opensAt: row.opensAt,
       closesAt: row.closesAt,
+      picture: row.picture,
       createdAt: row.createdAt,
       proposedBy: row.proposedBy,
       decision: row.decidedAt === null ? null : { note: row.decisionNote, at: row.decidedAt },
@@ -175,8 +176,8 @@ export class MarketRegistry {
     return this.waiting;
   }
 
-  /** Changes a market's texts or end. */
-  describe(market: Market, changes: Pick<Market, "description" | "category" | "closesAt">): void {
+  /** Changes a market's texts, end or picture. */
+  describe(market: Market, changes: Pick<Market, "description" | "category" | "closesAt" | "picture">): void {
     Object.assign(market, changes);
     this.textsVersion++;
     for (const listener of this.listeners) listener.marketDescribed(market);

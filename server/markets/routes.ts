@@ -39,7 +39,13 @@ export interface MarketRouteContext {
 }
 
 export function createMarketRoutes(context: MarketRouteContext): Route[] {
-  return [...marketRoutes(context), ...tradeRoutes(context), ...bookRoutes(context), ...eventRoutes(context)];
+  return [
+    ...marketRoutes(context),
+    pictureRoute(context),
+    ...tradeRoutes(context),
+    ...bookRoutes(context),
+    ...eventRoutes(context),
+  ];
 }
 
 function marketRoutes({ exchange, lists }: MarketRouteContext): Route[] {
@@ -64,6 +70,26 @@ function marketRoutes({ exchange, lists }: MarketRouteContext): Route[] {
       handler: ({ params, now }) => JSON.stringify(marketView(marketNamed(registry, params[0]), registry, ledger, now)),
     }),
   ];
+}
+
+function pictureRoute({ exchange: { registry }, history }: MarketRouteContext): Route {
+  return route({
+    method: "GET",
+    path: "/markets/:id/pictures/:hash",
+    summary: "A market's picture, as a WebP file; the market names its path",
+    response: S.Picture,
+    enveloped: false,
+    contentType: "image/webp",
+    // Another picture has another path.
+    cache: "public, max-age=31536000, immutable",
+    async handler({ params: [name, hash], address, reply }) {
+      const { id: marketId, picture } = marketNamed(registry, name);
+      const webp = picture === hash ? await history.picture(address.client, { marketId, hash }) : null;
+      if (webp === null) throw notFound("picture");
+      reply.plain(200, Buffer.from(webp, "base64"));
+      return undefined;
+    },
+  });
 }
 
 function tradeRoutes({ exchange, history }: MarketRouteContext): Route[] {

@@ -22,11 +22,14 @@ import {
   MAX_FEED_SIZE,
   MAX_LISTED_IDS,
   MAX_OUTCOME_NAME_LENGTH,
+  MAX_PICTURE_BYTES,
+  MAX_PICTURE_SIDE,
   MAX_QUESTION_LENGTH,
   MAX_SEARCH_LENGTH,
   MAX_SLUG_LENGTH,
   MAX_WATCHED,
   MIN_QUESTION_LENGTH,
+  PICTURE_SIDE,
 } from "./limits.ts";
 import { SLUG_PATTERN } from "./slugs.ts";
 
@@ -199,6 +202,9 @@ const market = {
     nullable(Time),
     "ms since the Unix epoch: when trading ends; null: when an operator closes the market",
   ),
+  picture: nullable(
+    Type.String({ description: `the path of a WebP file, ${PICTURE_SIDE} pixels a side; it changes with the picture` }),
+  ),
   resolution: nullable(MarketResolution),
   volume: Volume,
   volume_24h: DayVolume,
@@ -207,6 +213,8 @@ const market = {
 };
 
 export const MarketSchema = closed(market);
+
+export const Picture = Type.String({ format: "binary", description: "a WebP file" });
 
 const event = {
   id: Id,
@@ -349,6 +357,16 @@ export const MarketChanges = closed({
   description: optional(Description),
   category: optional(Category),
   closes_at: optional(Time),
+  picture: optional(
+    Type.String({
+      // Three bytes are four characters.
+      maxLength: 4 * Math.ceil(MAX_PICTURE_BYTES / 3),
+      pattern: "^[A-Za-z0-9+/]+={0,2}$",
+      description:
+        `a PNG, JPEG or WebP file in base64, up to ${MAX_PICTURE_BYTES} bytes and ${MAX_PICTURE_SIDE} pixels a side; ` +
+        `the exchange keeps the square in its middle, ${PICTURE_SIDE} pixels wide`,
+    }),
+  ),
 });
 /** Either the payout of each outcome, or the one outcome that pays in full. */
 export const Resolution = closed({

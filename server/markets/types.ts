@@ -47,6 +47,8 @@ export interface Market {
   readonly description: string | null;
   readonly category: string | null;
   readonly closesAt: number | null;
+  /** The hash of its picture. */
+  readonly picture: string | null;
   readonly eventId: number | null;
   /** Only the registry's `setStatus` changes it, because lists must be notified. */
   readonly status: MarketStatus;
@@ -77,6 +79,14 @@ export interface Market {
   /** Number of outcomes whose tickers, and whose implied books, have followers. */
   tickers: number;
   impliedFollowers: number;
+}
+
+/** A picture as the log and the tables have it. */
+export interface StoredPicture {
+  /** Of the file: the start of its SHA-256, in hex. */
+  readonly hash: string;
+  /** The file, in base64. */
+  readonly webp: string;
 }
 
 /** Whether a ticker has followers, and whether it changed since the last one was sent. */

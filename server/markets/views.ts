@@ -5,6 +5,7 @@ import { isBalanced } from "../../engine/ledger.ts";
 import { FULL_PRICE_BPS, MICRO_PER_BPS } from "../../engine/limits.ts";
 import { markPrice, notionalMicro } from "../../engine/money.ts";
 import type { EventRow } from "../../engine/projection/load/markets.ts";
+import { API_BASE } from "../http/route.ts";
 import type { ExchangeTotals } from "../trading/types.ts";
 import type { EventTexts, MarketTexts } from "./catalog.ts";
 import { tradablePrices } from "./implied-books.ts";
@@ -44,6 +45,7 @@ export function marketView(
     event_id: market.eventId,
     opens_at: market.opensAt,
     closes_at: market.closesAt,
+    picture: market.picture === null ? null : `${API_BASE}/markets/${market.id}/pictures/${market.picture}`,
     resolution: resolutionView(market),
     volume: marketVolume(market),
     volume_24h: registry.dayVolume(market, now),
@@ -74,6 +76,7 @@ export function newMarketView({ id, slug, outcomes, proposedBy, createdAt }: Mar
     event_id: texts.eventId,
     opens_at: proposedBy === null ? createdAt : null,
     closes_at: texts.closesAt,
+    picture: null,
     resolution: null,
     volume: 0,
     volume_24h: 0,

@@ -17,6 +17,7 @@ import { prepareOperatorReads } from "./operator-reader.ts";
 import { prepareOrders } from "./order-reader.ts";
 import { prepareUpdates } from "./order-update-reader.ts";
 import { preparePayments } from "./payment-reader.ts";
+import { preparePictures } from "./picture-reader.ts";
 import { preparePortfolio } from "./portfolio-reader.ts";
 import { prepareSearch } from "./search-reader.ts";
 import { prepareTrail } from "./trail-reader.ts";
@@ -76,5 +77,6 @@ export const trail = snapshot(prepareTrail(db));
 
 export const candles = snapshot(prepareCandles(db));
 export const hourlyPrices = snapshot(prepareHourlyPrices(db));
+export const picture = snapshot(preparePictures(db));
 export const search = snapshot(prepareSearch(db));
 export const idempotencyKey = snapshot(prepareKeyLookup(db));

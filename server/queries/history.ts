@@ -16,6 +16,7 @@ import type { LogFaults } from "./log-faults.ts";
 import type { NewsOptions, NotificationObject, NotificationsOptions } from "./notification-reader.ts";
 import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
 import type { DepositsOptions, Payment, SettlementsOptions, Withdrawal, WithdrawalsOptions } from "./payment-reader.ts";
+import type { PictureOptions } from "./picture-reader.ts";
 import type { PortfolioHistory, PortfolioOptions } from "./portfolio-reader.ts";
 import type { ProjectedReads } from "./projected-reads.ts";
 import type { Trail } from "./trail-reader.ts";
@@ -125,6 +126,11 @@ export class History {
   /** A JSON array, which is passed on unread. @param address of the client */
   candles(address: string, options: CandlesOptions): Promise<string> {
     return this.run(publicReader(address), "candles", options);
+  }
+
+  /** A market's picture: a WebP file in base64; null where the market has no such picture. @param address of the client */
+  picture(address: string, options: PictureOptions): Promise<string | null> {
+    return this.run(publicReader(address), "picture", options);
   }
 
   transactions(options: TransactionsOptions): Promise<HistoryPage> {

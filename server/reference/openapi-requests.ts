@@ -27,6 +27,7 @@ const OTHER_PARAMETERS: JsonObject = {
   client_id: { type: "string", minLength: 1 },
   token: { type: "string", minLength: 1 },
   code: { type: "string", pattern: "^[A-Za-z0-9._-]{1,32}$" },
+  hash: { type: "string", pattern: "^[0-9a-f]{32}$" },
   client_order_id: { type: "string", pattern: CLIENT_ORDER_ID_PATTERN },
 };
 

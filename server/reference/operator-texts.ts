@@ -163,6 +163,7 @@ export const OPERATOR_TEXTS: OperationTexts = {
   "GET /admin/markets/:id": text("getMarketRecord", { params: { id: 2 }, response: example.marketRecord }),
   "PATCH /admin/markets/:id": text("changeMarket", {
     errors: [409],
+    description: "The audit log shows a picture by its hash, not the file.",
     params: { id: 1 },
     body: { category: "economics", closes_at: example.FAR_OFF } satisfies Static<typeof MarketChanges>,
     response: example.market,

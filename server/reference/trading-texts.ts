@@ -233,6 +233,14 @@ export const MARKET_TEXTS: OperationTexts = {
     query: { outcome_id: 1, limit: 10 } satisfies Static<typeof TradesQuery>,
     response: example.pageOf(example.trade),
   },
+  "GET /markets/:id/pictures/:hash": {
+    id: "getMarketPicture",
+    tag: "Markets",
+    description:
+      "The path stands in the market's `picture`; it never gives another picture, so that clients can keep it.",
+    params: { id: 1, hash: "5f1c2d3e4a5b69788796a5b4c3d2e1f0" },
+    response: "RIFF…",
+  },
   "GET /markets/:id/candles": {
     id: "listCandles",
     tag: "Markets",

@@ -53,7 +53,7 @@ export class MarketControl {
     });
   }
 
-  /** Changes a market's texts or its end, and publishes it unless it is still a proposal. */
+  /** Changes a market's texts, its end or its picture, and publishes it unless it is still a proposal. */
   describe(market: Market, changes: Parameters<MarketRegistry["describe"]>[1]): void {
     this.parts.registry.describe(market, changes);
     if (!isProposed(market)) this.publish(market);

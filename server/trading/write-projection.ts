@@ -48,8 +48,10 @@ export class TradingWriteProjection implements WriteProjection {
         registry.refuse(registry.market(write.marketId), { note: write.note, at: write.at });
         return;
       case "describeMarket": {
-        const { kind: _, marketId, ...changes } = write;
-        exchange.markets.describe(registry.market(marketId), changes);
+        const { kind: _, marketId, picture, ...changes } = write;
+        const market = registry.market(marketId);
+        const hash = picture === undefined ? market.picture : (picture?.hash ?? null);
+        exchange.markets.describe(market, { ...changes, picture: hash });
         return;
       }
       case "settleMarket":

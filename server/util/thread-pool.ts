@@ -13,6 +13,8 @@ interface PoolOptions {
   /** Gets the error that an idle thread died of. Where no thread lives long enough for a job, the process ends. */
   readonly onLost: (error: Error) => void;
   readonly maxQueue?: number;
+  /** A thread ends after this long without a job; by default never. */
+  readonly idleMs?: number;
   readonly workerData?: object;
 }
 
@@ -21,8 +23,8 @@ export class ThreadPool {
   private lost = 0;
   private readonly jobs = new Set<Promise<unknown>>();
 
-  constructor({ file, threads, startsWith, onLost, ...options }: PoolOptions) {
-    const bounds = { minThreads: startsWith, maxThreads: threads, idleTimeout: Infinity };
+  constructor({ file, threads, startsWith, idleMs = Infinity, onLost, ...options }: PoolOptions) {
+    const bounds = { minThreads: startsWith, maxThreads: threads, idleTimeout: idleMs };
     this.pool = new Piscina({ filename: file.href, ...bounds, ...options });
     this.pool.on("workerDestroy", () => {
       this.lost++;

@@ -317,7 +317,7 @@ describe("on one server", () => {
     ["POST", "/admin/markets", newMarket({ outcomes: ["One"] }), /^outcomes/],
     ["POST", "/admin/markets", newMarket({ outcomes: ["Yes", "yes"] }), /^outcomes\.1: another outcome/],
     ["POST", "/admin/markets", newMarket({ event_id: UNKNOWN }), /^event_id: no such event/],
-    ["PATCH", "/admin/markets/1", {}, /^description, category, closes_at: at least one/],
+    ["PATCH", "/admin/markets/1", {}, /^description, category, closes_at, picture: at least one/],
     ["PATCH", "/admin/markets/1", { question: "Another one?" }, /^question: unknown field/],
     ["PATCH", "/admin/markets/1", { category: " sport" }, /^category/],
     ["PATCH", "/admin/markets/1", { closes_at: -1 }, /^closes_at/],

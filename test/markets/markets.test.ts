@@ -85,6 +85,7 @@ describe("the list of markets", () => {
       outcomes: ["Yes", "No"].map((name, index) => ({ id: market.outcomes[index]!.id, name, index, ...outcome })),
       event_id: expect.any(Number),
       closes_at: 1_899_999_990_000,
+      picture: null,
       resolution: null,
       volume: 0,
       volume_24h: 0,

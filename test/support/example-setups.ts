@@ -19,6 +19,7 @@ import {
 import { newMarket, take } from "./markets.ts";
 import { withdraw } from "./money.ts";
 import type { TestProvider } from "./oidc-provider.ts";
+import { pictureFile } from "./pictures.ts";
 import { AuthenticatorApp, addApp, challengeOf, type EnrolmentJson, FACTORS, prove } from "./second-factor.ts";
 import { BUY, SELL, terms } from "./terms.ts";
 import { codeIn } from "./third-party.ts";
@@ -279,6 +280,14 @@ const SIGN_IN: SetUps = {
 };
 
 /** What operators do. */
+const MARKETS: SetUps = {
+  getMarketPicture: async ({ world, operator }) => {
+    const { id } = world.market();
+    const { picture } = await operator.data<MarketJson>("PATCH", `/admin/markets/${id}`, { picture: pictureFile() });
+    return { params: { id, hash: picture!.split("/").at(-1)! } };
+  },
+};
+
 const OPERATORS: SetUps = {
   approveProposal: proposal,
   refuseProposal: proposal,
@@ -332,7 +341,7 @@ function thirdParties(oauth: OAuthExamples): SetUps {
 /** What to prepare for each operation, by its operationId; operations without an entry need nothing. */
 export function setUpsWith(oauth: OAuthExamples): SetUps {
   return {
-    ...{ ...TRADING, ...MONEY, ...ACCOUNTS, ...SECOND_FACTORS, ...SIGN_IN, ...OPERATORS },
+    ...{ ...MARKETS, ...TRADING, ...MONEY, ...ACCOUNTS, ...SECOND_FACTORS, ...SIGN_IN, ...OPERATORS },
     ...thirdParties(oauth),
   };
 }

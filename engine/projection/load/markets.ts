@@ -13,6 +13,8 @@ export interface MarketRow {
   sets: number;
   opensAt: number | null;
   closesAt: number | null;
+  /** The hash of its picture. */
+  picture: string | null;
   createdAt: number;
   /** The user who proposed the market; null if an operator or a seed created it. */
   proposedBy: number | null;
@@ -25,8 +27,8 @@ export interface MarketRow {
   outcomes: number;
 }
 
-/** The decision and resolution fields of a new market. */
-export const UNDECIDED = { decisionNote: null, decidedAt: null, resolutionNote: null, resolvedAt: null };
+/** The picture, decision and resolution of a new market. */
+export const UNDECIDED = { picture: null, decisionNote: null, decidedAt: null, resolutionNote: null, resolvedAt: null };
 
 export interface OutcomeRow {
   id: number;
@@ -52,10 +54,10 @@ export function loadMarkets(db: Database.Database): MarketRow[] {
   return db
     .prepare(
       `SELECT m.id, slug, question, description, category, event_id AS eventId, status, sets, opens_at AS opensAt,
-       closes_at AS closesAt, created_at AS createdAt, proposed_by AS proposedBy, decision_note AS decisionNote,
+       closes_at AS closesAt, p.hash AS picture, created_at AS createdAt, proposed_by AS proposedBy, decision_note AS decisionNote,
        decided_at AS decidedAt, resolution_note AS resolutionNote, resolved_at AS resolvedAt,
        min(o.id) AS firstOutcomeId, count(*) AS outcomes
-       FROM markets m JOIN outcomes o ON o.market_id = m.id GROUP BY m.id`,
+       FROM markets m JOIN outcomes o ON o.market_id = m.id LEFT JOIN market_pictures p ON p.market_id = m.id GROUP BY m.id`,
     )
     .all() as MarketRow[];
 }

@@ -142,6 +142,8 @@ export type AccountWrite =
       description: string | null;
       category: string | null;
       closesAt: number | null;
+      /** A WebP file in base64, and the hash that names it; null removes the picture; missing: it stays. */
+      picture?: { hash: string; webp: string } | null;
     }
   /**
    * Pays all holders of a closed market without live orders, in one transaction.

@@ -79,7 +79,11 @@ function prepareDescribeMarket(db: Database.Database): MarketWrites["describeMar
     .raw();
   const removeMarketWords = db.prepare("DELETE FROM market_words WHERE rowid = ?");
   const insertMarketWords = db.prepare("INSERT INTO market_words (rowid, words) VALUES (?, ?)");
-  return ({ marketId, description, category, closesAt }) => {
+  const removePicture = db.prepare("DELETE FROM market_pictures WHERE market_id = ?");
+  const setPicture = db.prepare("INSERT OR REPLACE INTO market_pictures (market_id, hash, webp) VALUES (?, ?, ?)");
+  return ({ marketId, description, category, closesAt, picture }) => {
+    if (picture === null) removePicture.run(marketId);
+    else if (picture !== undefined) setPicture.run(marketId, picture.hash, picture.webp);
     describeMarket.run(description, category, closesAt, marketId);
     removeMarketWords.run(marketId);
     insertMarketWords.run(marketId, indexedWords(...(marketTexts.get(marketId) as (string | null)[])));

@@ -105,9 +105,15 @@ function MarketView({ market: given }: { market: Market }) {
   const limits = useFetch<Limits>(isSignedIn ? (signal) => request("GET", "/me/limits", { signal }) : null, "limits");
   const open = openOrders.value;
   const own = useMemo(() => (open ?? []).filter(({ market_id }) => market_id === market.id), [open, market.id]);
-  const ownOfOutcome = useMemo(() => own.filter(({ outcome_id }) => outcome_id === outcome.id), [own, outcome.id]);
+  // What answers the user is painted first: the list and the ticket. The book, the trades and the chart take longer.
+  const drawnId = useAfterPaint(outcome.id);
+  const drawn = outcomes.find(({ id }) => id === drawnId) ?? outcome;
+  const lastDepth = useRef(depth);
+  if (drawn === outcome) lastDepth.current = depth;
+  const drawnDepth = lastDepth.current;
+  const ownOfDrawn = useMemo(() => own.filter(({ outcome_id }) => outcome_id === drawn.id), [own, drawn.id]);
   // They subscribe to their own updates: don't render them on every price change.
-  const trades = useMemo(() => <RecentTrades market={given} outcome={outcome} />, [given.id, outcome.id]);
+  const trades = useMemo(() => <RecentTrades market={given} outcome={drawn} />, [given.id, drawn.id]);
   const ticket = useTicketPlace({ market, outcome, depth, limits, draft, change, onOutcome: choose });
   const pickPrice = (price: number): void => {
     change({ price: priceInput(price), ...(draft.kind === "market" ? { kind: "limit" as const } : {}) });
@@ -124,10 +130,10 @@ function MarketView({ market: given }: { market: Market }) {
   const isPhone = useMedia(PHONE);
   const [part, setPart] = useState<string | null>(null);
   const header = useMemo(() => <MarketHeader market={market} />, [market]);
-  // The library draws for a while: what answers the user is painted first.
-  const drawnId = useAfterPaint(outcome.id);
-  const drawn = outcomes.find(({ id }) => id === drawnId) ?? outcome;
-  const chart = useMemo(() => <PriceChart market={market} outcome={drawn} depth={depth} />, [market, drawn, depth]);
+  const chart = useMemo(
+    () => <PriceChart market={market} outcome={drawn} depth={drawnDepth} />,
+    [market, drawn, drawnDepth],
+  );
   const list = useMemo(
     () =>
       isBinary(market) ? null : (
@@ -140,21 +146,21 @@ function MarketView({ market: given }: { market: Market }) {
       ),
     [market, outcome.id],
   );
-  const ladder = books.get(outcome.id) ?? null;
+  const ladder = books.get(drawn.id) ?? null;
   const book = useMemo(
     () =>
       isRunning(market) && (
         <OrderBook
           market={market}
-          outcome={outcome}
+          outcome={drawn}
           ladder={ladder}
-          depth={depth}
-          ownOrders={ownOfOutcome}
+          depth={drawnDepth}
+          ownOrders={ownOfDrawn}
           onOutcome={choose}
           onPick={(price) => latest.current.pickPrice(price)}
         />
       ),
-    [market, outcome, ladder, depth, ownOfOutcome],
+    [market, drawn, ladder, drawnDepth, ownOfDrawn],
   );
   /** On a phone, one part at a time. */
   const parts = useMemo<readonly Part[]>(

@@ -12,6 +12,7 @@ import type { Market, Order, Outcome } from "../types.ts";
 import { Checkbox, Select } from "../ui/fields.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { SegmentedControl } from "../ui/segmented-control.tsx";
+import { TickingPrice } from "../ui/ticking-price.tsx";
 import { type BookRow, type BookSide, bookRows, groupPrice, ordersByPrice } from "./book-rows.ts";
 import { cancelOrder } from "./cancel-orders.tsx";
 import { combineDepth, type Depth, type Ladder } from "./depth.ts";
@@ -311,7 +312,7 @@ function Middle({
     <div class="spread">
       <button type="button" class="link" title="Center the book" onClick={onCenter} translate={false}>
         <span class="hidden">Last price </span>
-        <b>{priceNumber(outcome.last_price)}</b>
+        <TickingPrice bps={outcome.last_price} text={priceNumber(outcome.last_price)} />
         {direction !== 0 && (
           <span class={direction > 0 ? "up" : "down"}>
             <span class="hidden">{direction > 0 ? "up" : "down"}</span>

@@ -73,7 +73,7 @@ export function RowMarket({ row, market, terms }: { row: Subject; market: Market
   const { market_id, outcome_id } = row;
   return (
     <span class="tiled">
-      {market !== undefined && <Tile slug={market.slug} size="tiny" />}
+      {market !== undefined && <Tile slug={market.slug} picture={market.picture} size="tiny" />}
       <a href={href(`/markets/${market?.slug ?? market_id}?outcome=${outcome_id}`)}>{marketName(market, market_id)}</a>
       <small class="terms" translate={false}>
         {terms}

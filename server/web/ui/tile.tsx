@@ -1,13 +1,21 @@
-/** The mark of a market or an event: the initials of its address in one of the series' colours. */
+/** The mark of a market or an event: its picture, or the initials of its address in one of the series' colours. */
+import { useState } from "preact/hooks";
 
 const SERIES = 8;
 
 interface TileProps {
   slug: string;
+  /** Its path. */
+  picture?: string | null;
   size?: "large" | "tiny" | "";
 }
 
-export function Tile({ slug, size = "" }: TileProps) {
+export function Tile({ slug, picture = null, size = "" }: TileProps) {
+  /** The path that gave no picture: another one may have taken its place meanwhile. */
+  const [missing, setMissing] = useState<string | null>(null);
+  if (picture !== null && picture !== missing) {
+    return <img class={`tile ${size}`} src={picture} alt="" loading="lazy" onError={() => setMissing(picture)} />;
+  }
   return (
     <span
       class={`tile ${size}`}

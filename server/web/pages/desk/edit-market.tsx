@@ -1,4 +1,4 @@
-/** Edits a market's description, category and closing time. */
+/** Edits a market's description, category, closing time and picture. */
 
 import { useState } from "preact/hooks";
 import { exchangeTime } from "../../clock.ts";
@@ -9,6 +9,7 @@ import { Field, TextArea } from "../../ui/fields.tsx";
 import { Notice } from "../../ui/notices.tsx";
 import { categoryProblem, descriptionProblem, timeProblem, trimmedOrNull } from "../../ui/validation.ts";
 import { DecisionDialog } from "./decision-dialog.tsx";
+import { PictureField } from "./picture-field.tsx";
 
 export interface DialogProps {
   readonly market: MarketRecord;
@@ -22,8 +23,12 @@ export function EditDialog({ market: current, onClose, onDone }: DialogProps) {
   const [description, setDescription] = useState(market.description ?? "");
   const [category, setCategory] = useState(market.category ?? "");
   const [closesAt, setClosesAt] = useState(toLocalTime(market.closes_at));
+  const [picture, setPicture] = useState<string | null | undefined>(undefined);
   const [isChecked, setChecked] = useState(false);
-  const changes = changesOf(market, { description, category, closesAt });
+  const changes: MarketChanges = {
+    ...changesOf(market, { description, category, closesAt }),
+    ...(picture === undefined ? {} : { picture }),
+  };
   const problems = {
     description: descriptionProblem(description),
     category: categoryProblem(category),
@@ -71,6 +76,7 @@ export function EditDialog({ market: current, onClose, onDone }: DialogProps) {
         problem={isChecked ? problems.closesAt : null}
         hint="In your time zone. Empty: closed by an operator."
       />
+      <PictureField slug={market.slug} current={market.picture} value={picture} onChange={setPicture} />
       {isPast && <Notice kind="warn">This time is in the past: the market closes immediately and permanently.</Notice>}
     </DecisionDialog>
   );

@@ -7,6 +7,7 @@ import type { FeedItem, Market, Outcome } from "../../types.ts";
 import { Category } from "../../ui/category.tsx";
 import { BigChance, Change } from "../../ui/chance.tsx";
 import { Sparkline } from "../../ui/sparkline.tsx";
+import { TickingPrice } from "../../ui/ticking-price.tsx";
 import { Tile } from "../../ui/tile.tsx";
 import { WatchButton } from "../../ui/watch-button.tsx";
 
@@ -22,7 +23,7 @@ export function MarketCard({ market: given }: { market: Market }) {
   return (
     <article class={isRunningBinary ? "card binary" : "card"} ref={ref}>
       <div class="card-head">
-        <Tile slug={market.slug} />
+        <Tile slug={market.slug} picture={market.picture} />
         <h2>
           <a href={href(`/markets/${market.slug}`)}>{market.question}</a>
         </h2>
@@ -106,7 +107,7 @@ export function PriceButton({
         <span class={isNamed ? "hidden" : ""}>Buy </span>
         <span class={isNamed ? "" : "hidden"}>{outcome.name}</span>
       </span>
-      <b>{cents(outcome.implied_ask)}</b>
+      <TickingPrice bps={outcome.implied_ask} text={cents(outcome.implied_ask)} />
     </a>
   );
 }

@@ -41,7 +41,7 @@ export function Featured({ item, leader }: { item: FeedItem; leader: Market }) {
     <article class="card featured" ref={ref}>
       <div class="featured-text">
         <div class="card-head">
-          <Tile slug={item.slug} size="large" />
+          <Tile slug={item.slug} picture={item.kind === "market" ? item.picture : null} size="large" />
           <div>
             {item.kind === "event" && (
               <small>

@@ -43,7 +43,7 @@ export default function Rail({ markets }: RailProps) {
         <Section title="Closing soon">
           {closing.map((market) => (
             <li key={market.id}>
-              <Tile slug={market.slug} size="tiny" />
+              <Tile slug={market.slug} picture={market.picture} size="tiny" />
               <a href={href(`/markets/${market.slug}`)}>
                 <b>{market.question}</b>
                 <small>{dateTime(market.closes_at)}</small>
@@ -115,7 +115,7 @@ function Row({ market: given, outcomeId }: { market: Market; outcomeId: number }
   const isTwo = isBinary(market);
   return (
     <li ref={ref}>
-      <Tile slug={market.slug} size="tiny" />
+      <Tile slug={market.slug} picture={market.picture} size="tiny" />
       <a href={href(`/markets/${market.slug}`)}>
         <b>{isTwo ? market.question : outcome.name}</b>
         <small>{isTwo ? outcome.name : market.question}</small>

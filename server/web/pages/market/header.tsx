@@ -63,7 +63,7 @@ export function MarketHeader({ market }: { market: Market }) {
   const status = market.status as keyof typeof TONES;
   return (
     <header class="page-head market-head">
-      <Tile slug={market.slug} size="large" />
+      <Tile slug={market.slug} picture={market.picture} size="large" />
       <div>
         <p class="crumbs">
           <a href={href("/")} aria-label="Markets" onClick={back}>

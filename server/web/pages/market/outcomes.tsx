@@ -5,6 +5,7 @@ import { chances } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
 import { Dot, seriesOf } from "../../series.tsx";
 import type { Market, Outcome } from "../../types.ts";
+import { TickingPrice } from "../../ui/ticking-price.tsx";
 
 interface OutcomesProps {
   market: Market;
@@ -112,7 +113,7 @@ function PriceButton({
         {verb}
         <span class="hidden"> {outcome.name} at</span>
       </span>
-      <b>{cents(price)}</b>
+      <TickingPrice bps={price} text={cents(price)} />
     </button>
   );
 }
