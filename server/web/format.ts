@@ -52,7 +52,9 @@ export const alertPrice = (bps: number | null, direction: string | null): string
 
 export const shares = (count: number): string => count.toLocaleString("en-US");
 
-const COMPACT = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 3 });
+const COMPACT = new Intl.NumberFormat("en-US", {
+  ...{ notation: "compact", minimumSignificantDigits: 3, maximumSignificantDigits: 3 },
+});
 const MIN_COMPACT = 10_000;
 /** "1,917", "12.3K". */
 export const compact = (count: number): string => (count < MIN_COMPACT ? shares(count) : COMPACT.format(count));
@@ -68,16 +70,18 @@ const DAY_CLOCK = new Intl.DateTimeFormat("en-GB", {
 });
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
-export const date = (at: number | null): string => (at === null ? "–" : DATE.format(at));
+/** Months have three letters: browsers differ about September. */
+const text = (format: Intl.DateTimeFormat, at: number): string => format.format(at).replace("Sept", "Sep");
+
+export const date = (at: number | null): string => (at === null ? "–" : text(DATE, at));
 /** "25 Oct": on the axis of a chart. */
-export const shortDate = (at: number): string => SHORT_DATE.format(at);
-export const dateTime = (at: number | null): string => (at === null ? "–" : DATE_TIME.format(at));
+export const shortDate = (at: number): string => text(SHORT_DATE, at);
+export const dateTime = (at: number | null): string => (at === null ? "–" : text(DATE_TIME, at));
 const isThisYear = (at: number): boolean => new Date(at).getFullYear() === new Date().getFullYear();
 /** "24 Nov, 09:41", with the year if it is another one. */
-export const rowTime = (at: number): string => (isThisYear(at) ? DAY_TIME.format(at) : DATE_TIME.format(at));
+export const rowTime = (at: number): string => text(isThisYear(at) ? DAY_TIME : DATE_TIME, at);
 /** "24 Nov, 09:41:05", with the year if it is another one. */
-export const rowClock = (at: number): string =>
-  isThisYear(at) ? DAY_CLOCK.format(at) : `${DATE.format(at)}, ${CLOCK.format(at)}`;
+export const rowClock = (at: number): string => (isThisYear(at) ? text(DAY_CLOCK, at) : `${date(at)}, ${clock(at)}`);
 export const clock = (at: number): string => CLOCK.format(at);
 
 /** "Sports": a category, which operators may have written in small letters. */

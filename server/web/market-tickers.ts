@@ -78,9 +78,17 @@ export function chances({ outcomes }: Pick<Market, "outcomes">): readonly (numbe
   const [first, second] = outcomes;
   if (outcomes.length !== 2 || first === undefined || second === undefined) return outcomes.map(chance);
   const own = chance(first);
-  if (own !== null) return [own, FULL_PRICE_BPS - own];
+  if (own !== null) return [own, oppositeOf(own)];
   const other = chance(second);
-  return [other === null ? null : FULL_PRICE_BPS - other, other];
+  return [other === null ? null : oppositeOf(other), other];
+}
+
+const PERCENT_BPS = 100;
+
+/** What a chance leaves, so that the two add up to 100 as they are shown, in whole percent. */
+function oppositeOf(bps: number): number {
+  const isNearEnd = bps < PERCENT_BPS || bps > FULL_PRICE_BPS - PERCENT_BPS;
+  return FULL_PRICE_BPS - (isNearEnd ? bps : PERCENT_BPS * Math.round(bps / PERCENT_BPS));
 }
 
 /** The likeliest outcome first. */

@@ -77,7 +77,7 @@ describe.skipIf(NO_BROWSER)("money on the page", () => {
     const page = await openPage({ baseURL: world.server.root, ...lost });
     await signInTo(page, "/portfolio?show=sets", "trader@example.com");
     const keys = await loseFirstResponse(page, "/wallet/split");
-    const sets = page.getByRole("region", { name: "Split and merge complete sets" });
+    const sets = page.getByRole("region", { name: "Split or merge complete sets" });
     await sets.getByLabel("Market").selectOption({ index: 1 });
     await sets.getByLabel("Number of sets").fill("3");
     await sets.getByRole("button", { name: /^Split/ }).click();

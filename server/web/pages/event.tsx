@@ -1,8 +1,9 @@
-/** An event's page: its markets with their chances, live. */
+/** An event's page: the market that leads it, with its chart and ticket, and the others. */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
-import { capitalized, compact, date, shares } from "../format.ts";
+import { capitalized, compact, dateTime, shares } from "../format.ts";
 import { cacheMarkets } from "../market-cache.ts";
+import { isRunning } from "../market-facts.ts";
 import { href } from "../router.ts";
 import { request } from "../session.ts";
 import type { Market, MarketEvent, Page } from "../types.ts";
@@ -14,6 +15,8 @@ import { Tile } from "../ui/tile.tsx";
 import { useFetch } from "../ui/use-data.ts";
 import { WatchButton } from "../ui/watch-button.tsx";
 import { MarketCards } from "./feed/cards.tsx";
+import { OtherMarkets } from "./market/other-markets.tsx";
+import { MarketBy } from "./market.tsx";
 
 export default function EventPage({ param }: { param: string }) {
   const { data, error, reload } = useFetch(
@@ -46,13 +49,15 @@ function EventView({ event }: { event: MarketEvent }) {
     setCursor(page.next_cursor);
   });
   const markets = [...new Map([...event.markets, ...laterMarkets].map((market) => [market.id, market])).values()];
+  const [leader] = event.markets.filter(isRunning).sort((a, b) => b.volume_24h - a.volume_24h);
+  const others = markets.filter(({ id: marketId }) => marketId !== leader?.id);
   return (
     <>
       <header class="page-head">
         <Tile slug={event.slug} size="large" />
         <div>
           <p class="crumbs">
-            <a href={href("/?kind=event")}>Events</a>
+            <a href={href("/")}>Markets</a>
             {category !== null && (
               <>
                 <span aria-hidden="true">/</span>
@@ -67,7 +72,7 @@ function EventView({ event }: { event: MarketEvent }) {
             ["Markets", shares(market_count)],
             ["24 h volume", `${compact(volume_24h)} shares`],
             ["Volume", `${compact(volume)} shares`],
-            ["Closes", closes_at === null ? null : date(closes_at)],
+            ["Closes", closes_at === null ? null : dateTime(closes_at)],
           ]}
         />
         <div class="head-actions">
@@ -75,9 +80,27 @@ function EventView({ event }: { event: MarketEvent }) {
         </div>
       </header>
       {markets.length === 0 && <Empty>This event has no markets yet.</Empty>}
-      <MarketCards markets={markets} />
+      {leader !== undefined && <MarketBy param={String(leader.id)} others={<Others markets={others} />} />}
+      {leader === undefined && <MarketCards markets={markets} />}
       <ErrorNotice error={error} />
       {!isComplete && <LoadMore more={cursor === null || isBusy ? null : () => void run()} />}
+    </>
+  );
+}
+
+/** Those that can be traded, and those that have ended. */
+function Others({ markets }: { markets: readonly Market[] }) {
+  const running = markets.filter(isRunning);
+  const ended = markets.filter((market) => !isRunning(market));
+  return (
+    <>
+      {running.length > 0 && <OtherMarkets markets={running} name="Other markets of this event" />}
+      {ended.length > 0 && (
+        <section aria-labelledby="ended-title">
+          <h2 id="ended-title">Ended</h2>
+          <MarketCards markets={ended} />
+        </section>
+      )}
     </>
   );
 }

@@ -40,7 +40,18 @@ import { Rules } from "./market/rules.tsx";
 /** On wide screens the ticket is a column; on narrow ones a bar at the bottom opens it. */
 const WIDE = "(min-width: 64em)";
 
+interface MarketOptions {
+  param: string;
+  /** What stands below the outcomes on the page of an event, which has no more of the market than its prices. */
+  others?: Children;
+}
+
 export default function MarketPage({ param }: { param: string }) {
+  return <MarketBy param={param} />;
+}
+
+/** The market with an id or a slug, kept up to date. */
+export function MarketBy({ param, others }: MarketOptions) {
   const loaded = useFetch(
     (signal) => request<Market>("GET", `/markets/${encodeURIComponent(param)}`, { signal }),
     param,
@@ -48,7 +59,7 @@ export default function MarketPage({ param }: { param: string }) {
   const { data, error, reload, set } = loaded;
   useEffect(() => {
     if (data === null) return;
-    document.title = data.question;
+    if (others === undefined) document.title = data.question;
     cacheMarkets([data]);
   }, [data?.id]);
   const add = useBatched((update: readonly MarketUpdate[]) => set((market) => update.reduce(applyUpdate, market)));
@@ -67,7 +78,7 @@ export default function MarketPage({ param }: { param: string }) {
     <>
       <ErrorNotice error={error} retry={reload} />
       {data === null && error === null && <Loading isPage what="Loading the market" />}
-      {data !== null && <MarketView key={data.id} market={data} />}
+      {data !== null && <MarketView key={data.id} market={data} others={others} />}
     </>
   );
 }
@@ -83,7 +94,8 @@ function applyUpdate(market: Market, update: MarketUpdate): Market {
   return { ...market, open_interest: market.open_interest + (match_type === "mint" ? quantity : -quantity) };
 }
 
-function MarketView({ market: given }: { market: Market }) {
+function MarketView({ market: given, others }: { market: Market; others: Children }) {
+  const isOfEvent = others !== undefined;
   const market = useLiveMarket(given);
   const books = useBooks(given);
   const { outcomes } = market;
@@ -129,10 +141,10 @@ function MarketView({ market: given }: { market: Market }) {
   latest.current = { pickPrice, trade };
   const isPhone = useMedia(PHONE);
   const [part, setPart] = useState<string | null>(null);
-  const header = useMemo(() => <MarketHeader market={market} />, [market]);
+  const header = useMemo(() => (isOfEvent ? null : <MarketHeader market={market} />), [market, isOfEvent]);
   const chart = useMemo(
-    () => <PriceChart market={market} outcome={drawn} depth={drawnDepth} />,
-    [market, drawn, drawnDepth],
+    () => <PriceChart market={market} outcome={drawn} depth={drawnDepth} isNamed={isOfEvent} />,
+    [market, drawn, drawnDepth, isOfEvent],
   );
   const list = useMemo(
     () =>
@@ -140,11 +152,12 @@ function MarketView({ market: given }: { market: Market }) {
         <Outcomes
           market={market}
           chosen={outcome.id}
+          isNamed={isOfEvent}
           onChoose={choose}
           onTrade={(id, side) => latest.current.trade(id, side)}
         />
       ),
-    [market, outcome.id],
+    [market, outcome.id, isOfEvent],
   );
   const ladder = books.get(drawn.id) ?? null;
   const book = useMemo(
@@ -203,23 +216,26 @@ function MarketView({ market: given }: { market: Market }) {
     [isSignedIn, OwnTrading, market, own, parts, part],
   );
   return (
-    <div class="market">
+    <div class={isOfEvent ? "market of-event" : "market"}>
       {header}
       <div class="market-columns">
         <div class="top-part">
           {chart}
           {list}
+          {others}
         </div>
-        {!isPhone && (
+        {!isPhone && !isOfEvent && (
           <div class="book-part">
             {book}
             {trades}
           </div>
         )}
-        <div class="own-part">
-          {!isPhone && <Rules market={market} />}
-          {ownTrading}
-        </div>
+        {!isOfEvent && (
+          <div class="own-part">
+            {!isPhone && <Rules market={market} />}
+            {ownTrading}
+          </div>
+        )}
         {ticket.aside}
       </div>
       {ticket.bar}

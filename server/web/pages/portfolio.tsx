@@ -26,7 +26,7 @@ const SECTIONS = [
   ["fills", "Fills"],
   ["resolved", "Resolved"],
   ["transactions", "Transactions"],
-  ["sets", "Split and merge"],
+  ["sets", "Split or merge"],
 ] as const;
 type Section = (typeof SECTIONS)[number][0];
 

@@ -8,10 +8,13 @@ import { usePart } from "../ui/use-part.ts";
 import { SearchField } from "./search-field.tsx";
 import { ThemeButton } from "./theme-button.tsx";
 
+/** Their pages belong to the markets. */
+const MARKET_PATHS: readonly string[] = ["/", "/markets/:market", "/events/:event"];
+
 export function Header() {
   const path = location.value?.path;
   const link = (to: string, text: string, isCurrent: boolean) => (
-    <a href={href(to)} aria-current={isCurrent ? "page" : undefined}>
+    <a href={href(to)} aria-current={isCurrent ? (path === to ? "page" : "true") : undefined}>
       {text}
     </a>
   );
@@ -24,7 +27,7 @@ export function Header() {
         <span>Prediction Exchange</span>
       </a>
       <nav aria-label="Main">
-        {link("/", "Markets", path === "/")}
+        {link("/", "Markets", MARKET_PATHS.includes(path ?? ""))}
         {isSignedIn && link("/portfolio", "Portfolio", path === "/portfolio")}
         {isOperator.value && link("/desk", "Desk", path?.startsWith("/desk") ?? false)}
         {!isSignedIn && link("/docs", "API", path?.startsWith("/docs") ?? false)}

@@ -11,6 +11,8 @@ export interface Drawing {
   /** Name of a colour token. */
   readonly color: string;
   readonly isDashed: boolean;
+  /** It repeats another line, mirrored: drawn thin, without a value at its end. */
+  readonly isMirror: boolean;
   readonly candles: readonly Candle[];
 }
 
@@ -188,6 +190,7 @@ async function makeChart(
       timeVisible: !isDaily,
       secondsVisible: false,
       borderVisible: false,
+      allowBoldLabels: false,
       fixLeftEdge: true,
       fixRightEdge: true,
       tickMarkFormatter: (time: number, kind: number) => tickText(time * 1_000, kind, isDaily),
@@ -249,13 +252,16 @@ function paint({ chart, prices, volumes }: Drawn, drawings: readonly Drawing[], 
       return;
     }
     const line = color(drawing.color);
-    const style = { lineWidth: 2, lineStyle: drawing.isDashed ? DASHED : SOLID };
+    const { isDashed, isMirror } = drawing;
+    const style = { lineWidth: isMirror ? 1 : 2, lineStyle: isDashed ? DASHED : SOLID, lastValueVisible: !isMirror };
     if (i === 0) {
-      const area = { lineColor: line, topColor: faded(line, 0.16), bottomColor: faded(line, 0) };
+      // Of several outcomes, none owns what is below it.
+      const isAlone = drawings.every((each) => each === drawing || each.isMirror);
+      const area = { lineColor: line, topColor: faded(line, isAlone ? 0.16 : 0), bottomColor: faded(line, 0) };
       series.applyOptions({ ...style, ...area } as never);
     } else series.applyOptions({ ...style, color: line } as never);
   });
-  volumes.applyOptions({ color: faded(color("text-3"), 0.22) });
+  volumes.applyOptions({ color: faded(color("text-3"), 0.3) });
 }
 
 /** The current value of a token, as the library reads it: it knows no CSS functions. */

@@ -2,9 +2,10 @@
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import { chanceText, date, priceNumber, shares } from "../format.ts";
-import { dayChanges, endOf, isBinary, winnerOf } from "../market-facts.ts";
+import { dayChanges, endOf, isBinary, isRunning, winnerOf } from "../market-facts.ts";
 import { byChance, chances } from "../market-tickers.ts";
 import { required } from "../required.ts";
+import { href } from "../router.ts";
 import { Dot, seriesOf } from "../series.tsx";
 import type { Market, Outcome } from "../types.ts";
 import { BigChance, Change } from "../ui/chance.tsx";
@@ -42,18 +43,22 @@ interface ChartProps {
   outcome: Outcome;
   /** Of the outcome; null until all books are known. */
   depth: Depth | null;
+  /** Its head names the market, on a page of several. */
+  isNamed?: boolean;
 }
 
-export function PriceChart({ market, outcome, depth }: ChartProps) {
+export function PriceChart({ market, outcome, depth, isNamed = false }: ChartProps) {
   const [range, setRange] = useState<Range>(() => defaultRange(market));
   const [view, setView] = useState<View>("line");
   const panel = useRef<HTMLElement>(null);
   const drawn = useMemo(() => drawnOutcomes(market, outcome), [market.id, outcome.id]);
   const { data, error, reload } = useChartData(market, drawn, range);
   const whole = useMemo(() => (data === null ? null : withOpposite(market.outcomes, data)), [data, market.id]);
+  // As they are shown, in whole percent: not again for every tick.
+  const now = view === "line" && isRunning(market) ? chances(market).map(wholePercent) : null;
   const drawings = useMemo(
-    () => (whole === null ? [] : drawingsOf(market, drawn, whole.candles)),
-    [whole, market.id, drawn],
+    () => (whole === null ? [] : drawingsOf(market, drawn, whole.candles, now)),
+    [whole, market.id, drawn, now?.join()],
   );
   const hasTrades = drawings.length > 0;
   const isEnded = endOf(market) !== null;
@@ -72,8 +77,8 @@ export function PriceChart({ market, outcome, depth }: ChartProps) {
   );
   return (
     <section class="panel chart" aria-labelledby="chart-title" ref={panel}>
-      <h2 class="hidden" id="chart-title">
-        Chance
+      <h2 class={isNamed ? "chart-market" : "hidden"} id="chart-title">
+        {isNamed ? <a href={href(`/markets/${market.slug}`)}>{market.question}</a> : "Chance"}
       </h2>
       <ChartHead market={market} outcome={outcome} drawn={drawn} />
       <ErrorNotice error={error} retry={reload} />
@@ -132,15 +137,31 @@ function drawnOutcomes({ outcomes }: Market, chosen: Outcome): readonly Outcome[
   return [chosen, ...others].slice(0, MAX_DRAWN);
 }
 
+/** @param now the chance of each outcome, which a line ends with; null: the last trade's price */
 function drawingsOf(
   market: Market,
   drawn: readonly Outcome[],
   candles: ReadonlyMap<number, readonly Candle[]>,
+  now: readonly (number | null)[] | null,
 ): Drawing[] {
   return drawn
-    .map(({ id, name, index }) => ({ id, name, ...seriesOf(market, { index }), candles: candles.get(id) ?? [] }))
+    .map(({ id, name, index }, i) => ({
+      ...{ id, name, ...seriesOf(market, { index }) },
+      isMirror: isBinary(market) && i > 0,
+      candles: endingWith(candles.get(id) ?? [], now?.[index] ?? null),
+    }))
     .filter((each) => each.candles.length > 0);
 }
+
+function endingWith(candles: readonly Candle[], close: number | null): readonly Candle[] {
+  const last = candles.at(-1);
+  if (last === undefined || close === null) return candles;
+  const [at, open, high, low, , volume] = last;
+  return [...candles.slice(0, -1), [at, open, high, low, close, volume]];
+}
+
+const wholePercent = (bps: number | null): number | null =>
+  bps === null || bps < 100 || bps > 9_900 ? bps : 100 * Math.round(bps / 100);
 
 function ChartHead({ market, outcome, drawn }: { market: Market; outcome: Outcome; drawn: readonly Outcome[] }) {
   const { outcomes, resolution } = market;

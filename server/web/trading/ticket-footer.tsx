@@ -140,7 +140,7 @@ function SendButton({
 
 /** Two lines: shares and average, cost; fee and daily limit, payout. */
 function Summary({ draft, preview: { summary, bound }, context }: Pick<FooterProps, "draft" | "preview" | "context">) {
-  if (summary === null) return null;
+  if (summary === null) return <NoSummary draft={draft} context={context} />;
   const { fills, resting, notional, fee, payout } = summary;
   const parts = [
     ...(fills.quantity > 0 ? [`${shares(fills.quantity)} shares at ${cents(averageBps(fills))}`] : []),
@@ -168,6 +168,27 @@ function Summary({ draft, preview: { summary, bound }, context }: Pick<FooterPro
               You get <b>{money(notional - fee)}</b>
             </>
           )}
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+/** The same two lines before an amount is entered: nothing moves when it is. */
+function NoSummary({ draft, context }: Pick<FooterProps, "draft" | "context">) {
+  const isBuy = draft.side === "buy";
+  return (
+    <dl class="order-summary" translate={false}>
+      <div>
+        <dt>No amount yet</dt>
+        <dd>
+          {isBuy ? "Cost" : "Sale"} <b>–</b>
+        </dd>
+      </div>
+      <div>
+        <dt>{isBuy ? "Fee 0.00" : `Fee ${percent(context.feeBps)}`}</dt>
+        <dd>
+          {isBuy ? "Pays" : "You get"} <b>–</b>
         </dd>
       </div>
     </dl>

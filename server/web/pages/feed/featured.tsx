@@ -45,7 +45,7 @@ export function Featured({ item, leader }: { item: FeedItem; leader: Market }) {
           <div>
             {item.kind === "event" && (
               <small>
-                Event · {item.title} · {marketCount(item.market_count)}
+                Event · {marketCount(item.market_count)} · {item.title}
               </small>
             )}
             <h2>

@@ -13,6 +13,7 @@ import { useFetch } from "../../ui/use-data.ts";
 import { PHONE } from "../../ui/use-media.ts";
 import { usePart } from "../../ui/use-part.ts";
 import { WatchButton } from "../../ui/watch-button.tsx";
+import { EventStrip } from "./other-markets.tsx";
 
 const TONES = {
   open: "good",
@@ -62,36 +63,39 @@ export function MarketHeader({ market }: { market: Market }) {
   ).data;
   const status = market.status as keyof typeof TONES;
   return (
-    <header class="page-head market-head">
-      <Tile slug={market.slug} picture={market.picture} size="large" />
-      <div>
-        <p class="crumbs">
-          <a href={href("/")} aria-label="Markets" onClick={back}>
-            <Icon name="back" size={20} />
-            <span>Markets</span>
-          </a>
-          {market.category !== null && (
-            <>
-              <span aria-hidden="true">/</span>
-              <a href={href(`/?category=${encodeURIComponent(market.category)}`)}>{capitalized(market.category)}</a>
-            </>
-          )}
-          {event !== null && (
-            <>
-              <span aria-hidden="true">/</span>
-              <a href={href(`/events/${event.slug}`)}>{event.title}</a>
-            </>
-          )}
-        </p>
-        <h1>{market.question}</h1>
-        {status !== "open" && <Badge text={humanize(status)} tone={TONES[status]} />}
-      </div>
-      <MarketFigures market={market} />
-      <div class="head-actions">
-        {isRunning(market) && sessionState.value === "in" && <AlertButton market={market} />}
-        <WatchButton kind="market" id={market.id} name={market.question} />
-      </div>
-    </header>
+    <>
+      <header class="page-head market-head">
+        <Tile slug={market.slug} picture={market.picture} size="large" />
+        <div>
+          <p class="crumbs">
+            <a href={href("/")} aria-label="Markets" onClick={back}>
+              <Icon name="back" size={20} />
+              <span>Markets</span>
+            </a>
+            {market.category !== null && (
+              <>
+                <span aria-hidden="true">/</span>
+                <a href={href(`/?category=${encodeURIComponent(market.category)}`)}>{capitalized(market.category)}</a>
+              </>
+            )}
+            {event !== null && (
+              <>
+                <span aria-hidden="true">/</span>
+                <a href={href(`/events/${event.slug}`)}>{event.title}</a>
+              </>
+            )}
+          </p>
+          <h1>{market.question}</h1>
+          {status !== "open" && <Badge text={humanize(status)} tone={TONES[status]} />}
+        </div>
+        <MarketFigures market={market} />
+        <div class="head-actions">
+          {isRunning(market) && sessionState.value === "in" && <AlertButton market={market} />}
+          <WatchButton kind="market" id={market.id} name={market.question} />
+        </div>
+      </header>
+      {event_id !== null && isRunning(market) && <EventStrip event={event} current={market.id} />}
+    </>
   );
 }
 

@@ -1,25 +1,34 @@
 /** The outcomes of a market with more than two: their chances, and buttons that open the ticket. */
 import "../../trading/rows.css";
 import { cents, chanceText, compact, shares } from "../../format.ts";
+import { dayChanges } from "../../market-facts.ts";
 import { chances } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
 import { Dot, seriesOf } from "../../series.tsx";
 import type { Market, Outcome } from "../../types.ts";
+import { Change } from "../../ui/chance.tsx";
 import { TickingPrice } from "../../ui/ticking-price.tsx";
 
 interface OutcomesProps {
   market: Market;
   chosen: number;
+  /** Its head names the market, on a page of several. */
+  isNamed?: boolean;
   onChoose: (id: number) => void;
   onTrade: (id: number, side: "buy" | "sell") => void;
 }
 
-export function Outcomes({ market, chosen, onChoose, onTrade }: OutcomesProps) {
+export function Outcomes({ market, chosen, isNamed = false, onChoose, onTrade }: OutcomesProps) {
   const { outcomes, resolution, status } = market;
   const now = chances(market);
   const payouts = resolution?.payouts;
   const most = Math.max(1, ...(payouts ?? now).map((each) => each ?? 0));
   const isOpen = status === "open";
+  const changes = dayChanges(market);
+  const changeOf = (index: number) => {
+    const change = changes[index] ?? null;
+    return change === null ? "–" : <Change bps={change} />;
+  };
   return (
     <section class="panel" aria-labelledby="outcomes-title">
       <h2 id="outcomes-title" class="hidden">
@@ -29,10 +38,15 @@ export function Outcomes({ market, chosen, onChoose, onTrade }: OutcomesProps) {
         <caption class="hidden">Outcomes with chances and best prices; select one to see its book</caption>
         <thead>
           <tr>
-            <th scope="col">Outcome</th>
+            <th scope="col">{isNamed ? market.question : "Outcome"}</th>
             <th scope="col" class="right">
               {payouts === undefined ? "Chance" : "Paid"}
             </th>
+            {isOpen && (
+              <th scope="col" class="right volume">
+                24 h
+              </th>
+            )}
             <th scope="col" class="right volume">
               Volume
             </th>
@@ -64,6 +78,7 @@ export function Outcomes({ market, chosen, onChoose, onTrade }: OutcomesProps) {
                   <b>{payouts === undefined ? chanceText(now[i] ?? null) : cents(payouts[i] ?? 0)}</b>
                 </span>
               </td>
+              {isOpen && <td class="right number volume">{changeOf(i)}</td>}
               <td class="right number volume" translate={false} title={`${shares(outcome.volume)} shares`}>
                 {compact(outcome.volume)}
               </td>

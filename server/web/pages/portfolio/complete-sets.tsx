@@ -24,8 +24,8 @@ export function CompleteSets({ only = null }: { only?: Market | null }) {
   const { data: limits } = useFetch<Limits>((signal) => request("GET", "/me/limits", { signal }), "limits");
   const feeBps = limits?.fees.merge_fee ?? null;
   return (
-    <section class="bare sets" aria-label="Split and merge complete sets">
-      {only === null && <h2 class="hidden">Split and merge complete sets</h2>}
+    <section class="bare sets" aria-label="Split or merge complete sets">
+      {only === null && <h2 class="hidden">Split or merge complete sets</h2>}
       <p>
         A complete set is one share of every outcome of a market. Exactly one of them pays out, so a set is always worth
         1 USDC: a split turns 1 USDC into a set, a merge turns a set back into 1 USDC. Splitting is free
