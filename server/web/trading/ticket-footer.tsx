@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
 import { errorMessage } from "../error-messages.ts";
-import { cents, compact, money, percent, SHARE_MICRO, shares } from "../format.ts";
+import { cents, money, percent, SHARE_MICRO, shares } from "../format.ts";
 import { pathAfterSignIn, withReturnPath } from "../pages/return-path.ts";
 import { here, href } from "../router.ts";
 import { sessionState, user } from "../session.ts";
@@ -198,7 +198,7 @@ function NoSummary({ draft, context }: Pick<FooterProps, "draft" | "context">) {
 /** What counts toward the daily limit, with this order. */
 function todayText({ notional }: PreviewSummary, { activity }: PreviewContext): string {
   if (activity === null) return "";
-  const whole = (micro: number): string => compact(Math.round(micro / SHARE_MICRO));
+  const whole = (micro: number): string => shares(Math.round(micro / SHARE_MICRO));
   return ` · ${whole(activity.used + notional)} of ${whole(activity.limit)} today`;
 }
 
