@@ -17,6 +17,7 @@ const ROOMS = [
   "markets",
   "accounts",
   "queries",
+  "writes",
   "http",
   "util",
 ];

@@ -1,11 +1,12 @@
 /** Revokes an account's access: sessions, personal access tokens, grants to third parties, and its own OAuth clients. */
-import type { AccountWriter } from "./account-writer.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedAudit, RequestedWrite } from "../writes/types.ts";
 import type { Accounts } from "./accounts.ts";
 import { audit, type RequestContext } from "./audit.ts";
 import type { Session } from "./credentials.ts";
 import { clientRemoval } from "./oauth-client-removal.ts";
 import type { Sessions } from "./sessions.ts";
-import type { Grant, RequestedAudit, RequestedWrite, User } from "./types.ts";
+import type { Grant, User } from "./types.ts";
 
 interface AccessRevocation {
   /** Why sessions ended, for the audit log. */
@@ -26,7 +27,7 @@ export type RevokeAccess = (user: User, revocation: AccessRevocation, context: R
 export interface AccessRevokerOptions {
   readonly accounts: Accounts;
   readonly sessions: Pick<Sessions, "end">;
-  readonly writer: Pick<AccountWriter, "write">;
+  readonly writer: Pick<LogWriter, "write">;
 }
 
 /**

@@ -36,6 +36,8 @@ export class Accounts {
   /** By verified number; a user may have a different number by now. */
   private readonly usersByPhone = new Map<string, User>();
   private readonly unverified = new Map<number, User>();
+  /** By user: the number of deposits on their way to the log. */
+  private readonly funding = new Map<number, number>();
   private readonly patsByHash = new Map<string, Pat>();
   private readonly sessionsByFamily = new Map<string, Session>();
   private readonly sessionsBySid = new Map<string, Session>();
@@ -117,6 +119,18 @@ export class Accounts {
 
   allUsers(): IterableIterator<User> {
     return this.users.values();
+  }
+
+  /** True while a deposit to the user is on its way to the log: the account must stay. */
+  isFunding(userId: number): boolean {
+    return this.funding.has(userId);
+  }
+
+  /** @param change 1 for a deposit that was admitted, -1 for one that is committed */
+  countFunding(userId: number, change: 1 | -1): void {
+    const count = (this.funding.get(userId) ?? 0) + change;
+    if (count === 0) this.funding.delete(userId);
+    else this.funding.set(userId, count);
   }
 
   get unverifiedCount(): number {

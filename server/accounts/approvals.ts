@@ -7,12 +7,12 @@ import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
-import type { AccountWriter } from "./account-writer.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedWrite } from "../writes/types.ts";
 import type { Accounts } from "./accounts.ts";
 import { audit, type RequestContext } from "./audit.ts";
 import { MAX_OPEN_APPROVALS } from "./limits.ts";
 import { checkNotOwn, type Operator } from "./operator.ts";
-import type { RequestedWrite } from "./types.ts";
 
 /** The kinds of action that the operator of the exchange can put under the rule. */
 export const TWO_PERSON_ACTIONS = ["withdrawals", "resolutions", "deposits", "terms"] as const;
@@ -72,7 +72,7 @@ interface OpenApproval {
 const RETRY_AFTER_S = 60;
 
 export class Approvals {
-  private readonly writer: AccountWriter;
+  private readonly writer: LogWriter;
   private readonly accounts: Pick<Accounts, "user">;
   private readonly rules: ReadonlySet<TwoPersonAction>;
   private readonly open = new Map<string, OpenApproval>();
@@ -80,7 +80,7 @@ export class Approvals {
   private readonly mutex = new KeyedMutex<string>("another approval is in progress: try again");
 
   constructor(
-    writer: AccountWriter,
+    writer: LogWriter,
     accounts: Pick<Accounts, "user">,
     rules: ReadonlySet<TwoPersonAction>,
     rows: readonly ApprovalRow[],

@@ -6,7 +6,8 @@ import { randomInt, timingSafeEqual } from "node:crypto";
 import type { IdentityApplicationRow } from "../../engine/projection/load/accounts.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
-import type { AccountWriter } from "./account-writer.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedWrite } from "../writes/types.ts";
 import type { Accounts } from "./accounts.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import { isSixDigits, withoutSeparators } from "./code-text.ts";
@@ -20,7 +21,7 @@ import {
 import { identityApprovedMail, identityRefusedMail, phoneCodeText } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
 import { checkNotOwn, type Operator } from "./operator.ts";
-import type { Principal, RequestedWrite, User } from "./types.ts";
+import type { Principal, User } from "./types.ts";
 import { changeUser } from "./users.ts";
 
 const CODE_DIGITS = 6;
@@ -47,7 +48,7 @@ export interface IdentityDecision {
 
 export class KycVerification {
   private readonly accounts: Accounts;
-  private readonly writer: AccountWriter;
+  private readonly writer: LogWriter;
   private readonly notifier: Notifier;
   private readonly codes = new Map<number, PhoneCode>();
   /** Bounds on text messages, which cost money. */
@@ -57,7 +58,7 @@ export class KycVerification {
     address: new HourlyLimit(MAX_CODES_PER_ADDRESS_AND_HOUR),
   };
 
-  constructor(accounts: Accounts, writer: AccountWriter, notifier: Notifier) {
+  constructor(accounts: Accounts, writer: LogWriter, notifier: Notifier) {
     this.accounts = accounts;
     this.writer = writer;
     this.notifier = notifier;

@@ -1,15 +1,16 @@
 /** Records in the database when tokens, sessions and grants were last used: write-behind, at most once a minute each. */
 
-import type { AccountWriter } from "./account-writer.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedWrite } from "../writes/types.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { Session } from "./credentials.ts";
-import type { Credential, RequestedWrite } from "./types.ts";
+import type { Credential } from "./types.ts";
 
 export class LastUse {
   private readonly authenticator: Authenticator;
-  private readonly writer: AccountWriter;
+  private readonly writer: LogWriter;
 
-  constructor(authenticator: Authenticator, writer: AccountWriter) {
+  constructor(authenticator: Authenticator, writer: LogWriter) {
     this.authenticator = authenticator;
     this.writer = writer;
   }

@@ -5,13 +5,14 @@ import { assert } from "../../engine/util/assert.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { isAddressRange } from "../http/client-address.ts";
 import { InFlightCounter } from "../util/in-flight-counter.ts";
-import type { AccountWriter } from "./account-writer.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedWrite } from "../writes/types.ts";
 import type { Accounts } from "./accounts.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import { type Pat, TOKEN_PREFIX, TOKEN_SHOWN_LENGTH } from "./credentials.ts";
 import { MAX_PATS_PER_USER } from "./limits.ts";
 import { hashToken } from "./token-hash.ts";
-import type { Principal, RequestedWrite } from "./types.ts";
+import type { Principal } from "./types.ts";
 
 const TOKEN_BYTES = 32;
 
@@ -26,10 +27,10 @@ export interface PatRequest {
 
 export class Pats {
   private readonly accounts: Accounts;
-  private readonly writer: AccountWriter;
+  private readonly writer: LogWriter;
   private readonly inFlight = new InFlightCounter();
 
-  constructor(accounts: Accounts, writer: AccountWriter) {
+  constructor(accounts: Accounts, writer: LogWriter) {
     this.accounts = accounts;
     this.writer = writer;
   }

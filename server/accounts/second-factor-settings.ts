@@ -12,7 +12,8 @@ import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { BoundedMap } from "../util/bounded-map.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
-import type { AccountWriter } from "./account-writer.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedWrite } from "../writes/types.ts";
 import type { Accounts } from "./accounts.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import type { Session } from "./credentials.ts";
@@ -33,7 +34,7 @@ import type { Passwords } from "./passwords.ts";
 import type { FactorProof, SecondFactors } from "./second-factors.ts";
 import type { Sessions } from "./sessions.ts";
 import { base32, matchStep, SECRET_BYTES, totpUri } from "./totp.ts";
-import type { FactorKind, Principal, RequestedWrite, User } from "./types.ts";
+import type { FactorKind, Principal, User } from "./types.ts";
 
 const ISSUER = "Prediction Exchange";
 const USUAL_NAMES: Readonly<Record<FactorKind, string>> = { totp: "Authenticator app", passkey: "Passkey" };
@@ -77,7 +78,7 @@ interface Options {
   readonly passkeys: Passkeys;
   readonly passwords: Passwords;
   readonly sessions: Sessions;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   readonly notifier: Notifier;
   /** True when operators must have a second factor. */
   readonly isRequired: boolean;

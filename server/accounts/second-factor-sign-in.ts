@@ -10,7 +10,8 @@ import { randomBytes } from "node:crypto";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { BoundedMap } from "../util/bounded-map.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
-import type { AccountWriter } from "./account-writer.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedWrite } from "../writes/types.ts";
 import { audit, type RequestContext } from "./audit.ts";
 import {
   MAX_CHALLENGES,
@@ -24,7 +25,7 @@ import type { Notifier } from "./notifier.ts";
 import { newPasskeySecret, type Passkeys, type RequestOptions } from "./passkeys.ts";
 import type { FactorProof, SecondFactors, UsedFactor } from "./second-factors.ts";
 import { hashToken } from "./token-hash.ts";
-import type { ProofMethod, RequestedWrite, User } from "./types.ts";
+import type { ProofMethod, User } from "./types.ts";
 
 const CHALLENGE_PREFIX = "pm_chl_";
 const CHALLENGE_BYTES = 32;
@@ -62,7 +63,7 @@ export interface CompletedSignIn {
 interface Options {
   readonly factors: SecondFactors;
   readonly passkeys: Passkeys;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   readonly notifier: Notifier;
 }
 

@@ -9,7 +9,8 @@
 import { randomBytes } from "node:crypto";
 import type { SessionRow } from "../../engine/projection/load/accounts.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
-import type { AccountWriter } from "./account-writer.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedAudit, RequestedWrite } from "../writes/types.ts";
 import type { Accounts } from "./accounts.ts";
 import { amrOf } from "./amr.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
@@ -19,7 +20,7 @@ import { MAX_SESSIONS_PER_GRANT, MAX_SESSIONS_PER_USER } from "./limits.ts";
 import { RefreshGrace } from "./refresh-grace.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 import { hashToken, isHashOf } from "./token-hash.ts";
-import type { Grant, Principal, ProofMethod, RequestedAudit, RequestedWrite, User } from "./types.ts";
+import type { Grant, Principal, ProofMethod, User } from "./types.ts";
 import { SCOPES } from "./types.ts";
 
 export interface Tokens {
@@ -40,7 +41,7 @@ export interface SessionOptions {
   readonly accounts: Accounts;
   readonly authenticator: Authenticator;
   readonly keys: SigningKeys;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   readonly accessTtlMs: number;
   readonly refreshTtlMs: number;
 }

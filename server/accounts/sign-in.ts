@@ -10,8 +10,9 @@ import type { EmailTokenRow } from "../../engine/projection/load/accounts.ts";
 import { ApiError, badRequest, ErrorKind, refusedAs } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedWrite } from "../writes/types.ts";
 import type { RevokeAccess } from "./access-revocation.ts";
-import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
 import { actorOf, audit, type Change, type RequestContext } from "./audit.ts";
 import type { Session } from "./credentials.ts";
@@ -25,7 +26,7 @@ import type { FactorProof } from "./second-factors.ts";
 import type { Sessions, Tokens } from "./sessions.ts";
 import type { SocialIdentity } from "./social-sign-in.ts";
 import { hashToken } from "./token-hash.ts";
-import type { Principal, RequestedWrite, User } from "./types.ts";
+import type { Principal, User } from "./types.ts";
 import type { UnverifiedAccounts } from "./unverified-accounts.ts";
 import { changeUser } from "./users.ts";
 
@@ -43,7 +44,7 @@ export interface SignInServiceOptions {
   readonly sessions: Sessions;
   readonly passwords: Passwords;
   readonly notifier: Notifier;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   readonly unverified: UnverifiedAccounts;
   readonly logger: Logger;
   readonly secondStep: SecondFactorSignIn;

@@ -5,8 +5,8 @@
 
 import { ApiError, ErrorKind } from "../errors.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 import type { RevokeAccess } from "./access-revocation.ts";
-import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
 import { audit, type RequestContext } from "./audit.ts";
 import { checkNotOwn, type Operator } from "./operator.ts";
@@ -21,7 +21,7 @@ const BEING_SUSPENDED = "the account is being suspended: try again";
 
 export interface SuspensionOptions {
   readonly accounts: Accounts;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   readonly revokeAccess: RevokeAccess;
   /** Ends the sockets that a credential opened. */
   readonly endSockets: (credential: Credential) => void;

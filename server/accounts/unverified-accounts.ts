@@ -4,21 +4,22 @@
  * account with a record of money stays. Owned by the gateway thread; deletes from memory first.
  */
 
-import type { AccountWriter } from "./account-writer.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedAudit, RequestedWrite } from "../writes/types.ts";
 import type { Accounts } from "./accounts.ts";
 import { MAX_DELETED_AT_ONCE, MAX_UNVERIFIED_USERS, UNVERIFIED_ACCOUNT_MS } from "./limits.ts";
-import type { RequestedAudit, RequestedWrite, User } from "./types.ts";
+import type { User } from "./types.ts";
 import { mustVerify } from "./users.ts";
 
 type Reason = "not_verified_in_time" | "too_many_unverified";
 
 export class UnverifiedAccounts {
   private readonly accounts: Accounts;
-  private readonly writer: AccountWriter;
+  private readonly writer: LogWriter;
   private readonly max: number;
 
   /** @param max number of unverified accounts */
-  constructor(accounts: Accounts, writer: AccountWriter, most = MAX_UNVERIFIED_USERS) {
+  constructor(accounts: Accounts, writer: LogWriter, most = MAX_UNVERIFIED_USERS) {
     this.accounts = accounts;
     this.writer = writer;
     this.max = most;
@@ -45,7 +46,7 @@ export class UnverifiedAccounts {
 
   /** False while what keeps the account is on its way to the database: its verification, or a deposit. */
   private canDelete(user: User): boolean {
-    return mustVerify(user) && !this.writer.isFunding(user.id);
+    return mustVerify(user) && !this.accounts.isFunding(user.id);
   }
 
   private async delete(users: readonly User[], reason: Reason, now: number): Promise<void> {

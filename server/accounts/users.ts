@@ -3,7 +3,8 @@
 import { makerRebateBps, tradingFeeBps } from "../../engine/money.ts";
 import { TERM_NAMES, type UserTerms } from "../../engine/projection/user-terms.ts";
 import { badRequest } from "../errors.ts";
-import type { RequestedWrite, User } from "./types.ts";
+import type { RequestedWrite } from "../writes/types.ts";
+import type { User } from "./types.ts";
 
 type Changes = Partial<
   Pick<

@@ -6,7 +6,6 @@
 import { join } from "node:path";
 import { loadSecondFactors } from "../../engine/projection/load/accounts.ts";
 import { createAccessRevoker } from "../accounts/access-revocation.ts";
-import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { Authenticator } from "../accounts/authenticator.ts";
 import { KycVerification } from "../accounts/kyc.ts";
@@ -28,6 +27,7 @@ import type { Config } from "../config.ts";
 import type { Logger } from "../logger.ts";
 import { OAuth } from "../oauth/oauth.ts";
 import { keyFolder } from "../util/data-folder.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 import type { ExchangeDatabase } from "./database.ts";
 import type { PublicUrl } from "./public-url.ts";
 
@@ -35,7 +35,7 @@ interface AccountOptions {
   readonly config: Config;
   readonly database: ExchangeDatabase;
   readonly accounts: Accounts;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   readonly publicUrl: PublicUrl;
   readonly startedAt: number;
   readonly logger: Logger;

@@ -2,11 +2,12 @@
  * What happens when a thread or the disk fails: trading stops, every caller learns that the outcome is unknown, and the
  * process exits so that its supervisor restarts it. Nothing is retried within the process.
  */
-import type { AccountWriter } from "../accounts/account-writer.ts";
+
 import { FAILED, outcomeUnknown, overloaded } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import type { ProjectedReads } from "../queries/projected-reads.ts";
 import type { Exchange } from "../trading/exchange.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
 /** The tables follow no more: what they include can still be read. */
@@ -29,7 +30,7 @@ export type FailTrading = (thread: string, error: string) => void;
 interface FailureOptions {
   readonly lifecycle: Lifecycle;
   readonly exchange: Exchange;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   readonly projected: ProjectedReads;
   readonly logger: Logger;
 }

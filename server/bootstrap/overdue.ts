@@ -4,26 +4,20 @@
  */
 
 import type { Clock } from "../../engine/util/clock.ts";
-import type { AccountWriter } from "../accounts/account-writer.ts";
 import { KEEP_ENDED_SESSIONS_MS } from "../accounts/limits.ts";
 import type { UnverifiedAccounts } from "../accounts/unverified-accounts.ts";
 import type { History } from "../queries/history.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
 export class OverdueDeletion {
   private readonly unverified: UnverifiedAccounts;
-  private readonly writer: AccountWriter;
+  private readonly writer: LogWriter;
   private readonly history: History;
   private readonly lifecycle: Lifecycle;
   private readonly clock: Clock;
 
-  constructor(
-    unverified: UnverifiedAccounts,
-    writer: AccountWriter,
-    history: History,
-    lifecycle: Lifecycle,
-    clock: Clock,
-  ) {
+  constructor(unverified: UnverifiedAccounts, writer: LogWriter, history: History, lifecycle: Lifecycle, clock: Clock) {
     this.unverified = unverified;
     this.writer = writer;
     this.history = history;

@@ -7,17 +7,18 @@ import Type, { type Static } from "typebox";
 import { MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES, SEED_REFERENCE } from "../../engine/limits.ts";
 import { DEFAULT_TERMS, type UserTerms } from "../../engine/projection/user-terms.ts";
 import { assert } from "../../engine/util/assert.ts";
-import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { TOKEN_SHOWN_LENGTH } from "../accounts/credentials.ts";
 import type { Passwords } from "../accounts/passwords.ts";
 import { TermsChange, termsIn, termsView } from "../accounts/terms.ts";
 import { hashToken } from "../accounts/token-hash.ts";
-import { type RequestedAudit, type RequestedWrite, SCOPES } from "../accounts/types.ts";
+import { SCOPES } from "../accounts/types.ts";
 import { changeTerms, checkRates } from "../accounts/users.ts";
 import { ApiError, badRequest, ConfigError } from "../errors.ts";
 import { MAX_EMAIL_LENGTH } from "../http/limits.ts";
 import { compileSchema } from "../http/validate.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedAudit, RequestedWrite } from "../writes/types.ts";
 
 const closed = <T extends Parameters<typeof Type.Object>[0]>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
@@ -110,7 +111,7 @@ export interface SeedTarget {
 }
 
 /** The seed's view of a server's accounts. */
-export function createSeedTarget(accounts: Accounts, writer: AccountWriter, passwords: Passwords): SeedTarget {
+export function createSeedTarget(accounts: Accounts, writer: LogWriter, passwords: Passwords): SeedTarget {
   return {
     write: (writes, audits) => writer.write(writes, audits),
     hasUser: (email) => accounts.userByEmail(email) !== undefined,

@@ -17,8 +17,8 @@ import type {
   ThreadMessage,
 } from "../../engine/thread-setup.ts";
 import { createHistogram, type HistogramMemory, logBounds } from "../../engine/util/histogram.ts";
-import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Config } from "../config.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 import type { ExchangeDatabase } from "./database.ts";
 import type { FailTrading } from "./failure.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -181,7 +181,7 @@ export function watchThreads({ workers, projector }: Threads, lifecycle: Lifecyc
 }
 
 /** Each thread's waiting work and progress. An engine's thread that also runs the log is watched in both roles. */
-export function threadProgress({ links, progress }: Threads, writer: AccountWriter): Watched[] {
+export function threadProgress({ links, progress }: Threads, writer: LogWriter): Watched[] {
   const watched: Watched[] = [
     { name: "log", waiting: () => writer.postedCount, position: () => progress.committedBatch },
     {

@@ -7,7 +7,6 @@ import { Reason } from "../../engine/constants.ts";
 import { loadCancelTimers } from "../../engine/projection/load/accounts.ts";
 import { loadUpdateSequences } from "../../engine/projection/load/orders.ts";
 import type { MicroClock } from "../../engine/util/micro-clock.ts";
-import { AccountWriter, PortMailbox } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { checkLive } from "../accounts/authenticator.ts";
 import type { Config } from "../config.ts";
@@ -29,15 +28,16 @@ import type { OrderStore } from "../trading/order-store.ts";
 import { OrderTimes } from "../trading/order-times.ts";
 import { readTotals } from "../trading/totals.ts";
 import type { GatewayLoop } from "../trading/types.ts";
-import { TradingWriteProjection } from "../trading/write-projection.ts";
 import { Counters } from "../util/counters.ts";
 import { TimeSlicer } from "../util/time-slicer.ts";
 import { Timeline } from "../util/timeline.ts";
-import { createAdmission } from "./admission.ts";
+import { LogWriter } from "../writes/log-writer.ts";
+import { PortMailbox } from "../writes/mailbox.ts";
 import type { ExchangeDatabase } from "./database.ts";
 import { ProjectionLag } from "./projection-lag.ts";
 import type { LoadedExchange } from "./recovery.ts";
 import type { Threads } from "./threads.ts";
+import { createWriteRooms } from "./write-rooms.ts";
 
 interface TradingOptions {
   readonly config: Config;
@@ -80,11 +80,9 @@ export function createTradingServices(options: TradingOptions) {
     usualMergeFeeBps: config.mergeFeeBps,
   });
   const { db } = database;
-  const writer = new AccountWriter({
-    admission: createAdmission({ db, accounts, ledger, registry, lookups: history }),
+  const writer = new LogWriter({
+    rooms: createWriteRooms({ db, accounts, exchange, lookups: history }),
     mailbox: new PortMailbox(threads.port, threads.posted, threads.logWaker),
-    trading: new TradingWriteProjection(exchange),
-    accounts,
     time: exchange.time,
   });
   const cancelTimers = new CancelTimers({

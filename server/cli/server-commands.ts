@@ -3,7 +3,6 @@
  * runs them; each leaves an audit line.
  */
 import { randomBytes } from "node:crypto";
-import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { audit, type Change, type RequestContext } from "../accounts/audit.ts";
 import { operatorOf } from "../accounts/operator.ts";
@@ -12,10 +11,12 @@ import { EmailOnly } from "../accounts/schemas.ts";
 import type { SecondFactorSettings } from "../accounts/second-factor-settings.ts";
 import type { SecondFactors } from "../accounts/second-factors.ts";
 import type { SigningKeys } from "../accounts/signing-keys.ts";
-import type { RequestedAudit, User } from "../accounts/types.ts";
+import type { User } from "../accounts/types.ts";
 import { changeUser } from "../accounts/users.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { compileSchema } from "../http/validate.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedAudit } from "../writes/types.ts";
 
 export interface ServerCommandOptions {
   readonly accounts: Accounts;
@@ -23,7 +24,7 @@ export interface ServerCommandOptions {
   readonly keys: SigningKeys;
   readonly factors: SecondFactors;
   readonly factorSettings: SecondFactorSettings;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
 }
 
 /** Resolves with the data of the response. @throws ApiError */

@@ -6,11 +6,11 @@ import { MS_PER_DAY } from "../../engine/money.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import type { EventRow } from "../../engine/projection/load/markets.ts";
 import { assert } from "../../engine/util/assert.ts";
-import type { AccountWriter } from "../accounts/account-writer.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import type { Operator } from "../accounts/operator.ts";
 import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 import { MAX_PROPOSALS_PER_DAY, MAX_WAITING_PROPOSALS, PENDING_PROPOSALS_BY_USE } from "./limits.ts";
 import { isProposed, type MarketRegistry } from "./registry.ts";
 import { slugOf } from "./slugs.ts";
@@ -41,12 +41,12 @@ export interface EventTexts {
 
 export class MarketCatalog {
   private readonly registry: MarketRegistry;
-  private readonly writer: AccountWriter;
+  private readonly writer: LogWriter;
   /** Slugs of markets on their way to the database, with the proposing user (null: an operator). */
   private readonly making = new Map<string, number | null>();
   private readonly makingEvents = new Set<string>();
 
-  constructor(registry: MarketRegistry, writer: AccountWriter) {
+  constructor(registry: MarketRegistry, writer: LogWriter) {
     this.registry = registry;
     this.writer = writer;
   }

@@ -9,17 +9,18 @@ import { FULL_PRICE_BPS } from "../../engine/limits.ts";
 import { equalPart } from "../../engine/money.ts";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import { assert } from "../../engine/util/assert.ts";
-import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, withFirstApproval } from "../accounts/approvals.ts";
 import { audit, type RequestContext } from "../accounts/audit.ts";
 import { proposalDecidedMail } from "../accounts/mail-templates.ts";
 import type { Notifier } from "../accounts/notifier.ts";
 import type { Operator } from "../accounts/operator.ts";
-import type { RequestedAudit, RequestedWrite, User } from "../accounts/types.ts";
+import type { User } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import type { Answer } from "../trading/types.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedAudit, RequestedWrite } from "../writes/types.ts";
 import { CloseSchedule } from "./close-schedule.ts";
 import { PROPOSAL_WAIT_MS } from "./limits.ts";
 import type { Pictures } from "./pictures.ts";
@@ -54,7 +55,7 @@ export interface MarketTrading {
 
 export interface MarketLifecycleOptions {
   readonly exchange: MarketTrading;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   readonly approvals: Approvals;
   readonly accounts: Accounts;
   readonly notifier: Notifier;
@@ -78,7 +79,7 @@ const ALLOWED_FROM: Record<Step, readonly number[]> = {
 
 export class MarketLifecycle {
   private readonly exchange: MarketTrading;
-  private readonly writer: AccountWriter;
+  private readonly writer: LogWriter;
   private readonly approvals: Approvals;
   private readonly accounts: Accounts;
   private readonly notifier: Notifier;

@@ -1,46 +1,73 @@
 /**
- * Admits writes of markets and events: their slugs, their ids and their outcomes' ids, the room for books of markets that
- * can trade, and the positions that a settlement pays. Owned by the gateway thread.
+ * Admits and applies writes of markets and events: their slugs, their ids and their outcomes' ids, the room for books of
+ * markets that can trade, and the positions that a settlement pays. Owned by the gateway thread.
  */
+import { MarketStatus } from "../../engine/constants.ts";
 import { LAST_PROPOSED_OUTCOME_ID, MAX_ACTIVE_BOOKS, MAX_OUTCOME_ID } from "../../engine/limits.ts";
+import { UNDECIDED } from "../../engine/projection/load/markets.ts";
 import { assert } from "../../engine/util/assert.ts";
-import type { RowIds } from "../accounts/row-ids.ts";
-import type {
-  AdmittedWrite,
-  Facts,
-  MarketAdmission,
-  MarketWrite,
-  RequestedOf,
-  WriteLookups,
-} from "../accounts/types.ts";
-import { NO_FACTS } from "../accounts/write-facts.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
+import type { RowIds } from "../writes/row-ids.ts";
+import type { AdmittedWrite, CommittedOf, RequestedOf, WriteResult, WriteRoom } from "../writes/types.ts";
 import { OutcomeIds } from "./outcome-ids.ts";
 import { canTrade, isProposed, type MarketRegistry } from "./registry.ts";
-import type { Market } from "./types.ts";
+import type { Holders, Market } from "./types.ts";
 
 /** The engine threads use the last two ids for their warm-up. */
 const LAST_OUTCOME_ID = MAX_OUTCOME_ID - 2;
 
-export interface MarketWriteAdmissionOptions {
+const KINDS = [
+  ...(["createEvent", "createMarket", "openMarket", "refuseMarket", "describeMarket", "settleMarket"] as const),
+] as const;
+type Kind = (typeof KINDS)[number];
+
+/** Reads what only the tables know. Each read shows everything that was committed before it. */
+export interface MarketLookups {
+  /** The positions with shares of `count` outcomes from `first` on. */
+  holders(first: number, count: number): Promise<Holders>;
+}
+
+/** What committed writes of markets change in trading. */
+export interface MarketSubscribers {
+  readonly markets: {
+    /** Runs `run` once the market's engine has room for a command that can't be refused. */
+    whenRoom(marketId: number, run: () => void): Promise<void> | undefined;
+    created(market: Market): void;
+    describe(market: Market, changes: Parameters<MarketRegistry["describe"]>[1]): void;
+  };
+  readonly settlement: {
+    apply(
+      market: Market,
+      status: number,
+      resolution: NonNullable<Market["resolution"]>,
+      holders: Holders,
+    ): Promise<void>;
+  };
+}
+
+export interface MarketWritesOptions {
   readonly registry: MarketRegistry;
+  readonly trading: MarketSubscribers;
   readonly ids: RowIds;
-  readonly lookups: WriteLookups;
+  readonly lookups: MarketLookups;
   /** The largest id that an outcome can have. */
   readonly largestId?: number | undefined;
 }
 
-export class MarketWriteAdmission implements MarketAdmission {
+export class MarketWrites implements WriteRoom<Kind, Holders> {
+  readonly kinds = KINDS;
   private readonly registry: MarketRegistry;
+  private readonly trading: MarketSubscribers;
   private readonly ids: RowIds;
-  private readonly lookups: WriteLookups;
+  private readonly lookups: MarketLookups;
   private readonly outcomeIds: OutcomeIds;
   /** The markets that can have live orders, those on their way to the database included. */
   private readonly open = new Set<number>();
   private openOutcomes = 0;
 
-  constructor({ registry, ids, lookups, largestId = MAX_OUTCOME_ID }: MarketWriteAdmissionOptions) {
+  constructor({ registry, trading, ids, lookups, largestId = MAX_OUTCOME_ID }: MarketWritesOptions) {
     this.registry = registry;
+    this.trading = trading;
     this.ids = ids;
     this.lookups = lookups;
     this.outcomeIds = new OutcomeIds(largestId);
@@ -56,13 +83,24 @@ export class MarketWriteAdmission implements MarketAdmission {
     });
   }
 
-  lookUp(write: MarketWrite): Promise<Facts> | null {
-    if (write.kind !== "settleMarket") return null;
-    const { firstOutcomeId, outcomes } = this.registry.market(write.marketId);
-    return this.lookups.holders(firstOutcomeId, outcomes.length).then((holders) => ({ ...NO_FACTS, holders }));
+  keys(write: RequestedOf<Kind>): readonly string[] {
+    if (write.kind === "createEvent") return [`event ${write.slug}`];
+    return write.kind === "createMarket" ? [`market ${write.slug}`] : [];
   }
 
-  admit(write: MarketWrite, { holders }: Facts): AdmittedWrite {
+  lookUp(write: RequestedOf<Kind>): Promise<Holders> | null {
+    if (write.kind !== "settleMarket") return null;
+    const { firstOutcomeId, outcomes } = this.registry.market(write.marketId);
+    return this.lookups.holders(firstOutcomeId, outcomes.length);
+  }
+
+  /** A market that opens as soon as it is created. */
+  stamp(write: RequestedOf<Kind>, at: number): void {
+    if (write.kind === "createMarket" && write.opensAt === write.at) write.opensAt = at;
+  }
+
+  /** @throws ApiError 40900 at the maximum number of markets */
+  admit(write: RequestedOf<Kind>, holders: Holders | null): AdmittedWrite {
     switch (write.kind) {
       case "createEvent":
         return this.admitEvent(write);
@@ -85,8 +123,8 @@ export class MarketWriteAdmission implements MarketAdmission {
         return { write, result: { id: write.marketId, created: true } };
       case "settleMarket": {
         assert(holders !== null, "a settlement knows the positions that it pays");
-        const result = { id: write.marketId, created: true, settled: holders };
-        return { write: { ...write, holders: holders.users.length }, result };
+        const paid = { ...write, holders: holders.users.length };
+        return { write: paid, result: { id: write.marketId, created: true } };
       }
     }
   }
@@ -134,6 +172,60 @@ export class MarketWriteAdmission implements MarketAdmission {
     const { id, outcomes } = market;
     if (canTrade(market)) this.countOpen(id, outcomes.length);
     else if (this.open.delete(id)) this.openOutcomes -= outcomes.length;
+  }
+
+  // ---------------------------------------------------------------- committed
+
+  apply(write: CommittedOf<Kind>, _result: WriteResult, holders: Holders | null): Promise<void> | undefined {
+    const { registry, trading } = this;
+    switch (write.kind) {
+      case "createEvent":
+        registry.addEvent({ ...write, createdAt: write.at });
+        return;
+      case "createMarket":
+        return this.created(write);
+      case "openMarket":
+        return this.opened(write);
+      case "refuseMarket":
+        registry.refuse(registry.market(write.marketId), { note: write.note, at: write.at });
+        return;
+      case "describeMarket": {
+        const { kind: _, marketId, picture, ...changes } = write;
+        const market = registry.market(marketId);
+        const hash = picture === undefined ? market.picture : (picture?.hash ?? null);
+        trading.markets.describe(market, { ...changes, picture: hash });
+        return;
+      }
+      case "settleMarket": {
+        assert(holders !== null, "a settlement knows the positions that it pays");
+        const { payouts, note, at, status } = write;
+        return trading.settlement.apply(registry.market(write.marketId), status, { payouts, note, at }, holders);
+      }
+    }
+  }
+
+  private created(write: CommittedOf<"createMarket">): Promise<void> | undefined {
+    const { registry, trading } = this;
+    const { id, firstOutcomeId } = write;
+    const status = write.proposedBy === null ? MarketStatus.open : MarketStatus.proposed;
+    const outcomes = write.outcomes.map((name, position) => {
+      return { id: firstOutcomeId + position, marketId: id, position, name, lastPrice: null, volume: 0, payout: null };
+    });
+    const made = { status, sets: 0, createdAt: write.at, outcomes: outcomes.length };
+    return trading.markets.whenRoom(id, () => {
+      trading.markets.created(registry.add({ ...write, ...UNDECIDED, ...made }, outcomes));
+    });
+  }
+
+  private opened(write: CommittedOf<"openMarket">): Promise<void> | undefined {
+    const { registry, trading } = this;
+    const market = registry.market(write.marketId);
+    return trading.markets.whenRoom(market.id, () => {
+      market.opensAt = write.at;
+      market.decision = { note: write.note, at: write.at };
+      registry.setStatus(market, MarketStatus.open);
+      trading.markets.created(market);
+    });
   }
 }
 

@@ -92,3 +92,9 @@ export interface StoredPicture {
 /** Whether a ticker has followers, and whether it changed since the last one was sent. */
 export const TickerState = { unwatched: 0, sent: 1, changed: 2 } as const;
 export type TickerState = (typeof TickerState)[keyof typeof TickerState];
+
+/** Holders' positions as parallel columns, ordered by user and outcome. */
+export interface Holders {
+  readonly users: Int32Array;
+  readonly outcomes: Int32Array;
+}

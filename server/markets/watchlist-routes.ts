@@ -1,9 +1,10 @@
 /** What a user watches: markets and events, kept in the user's row. */
-import type { AccountWriter } from "../accounts/account-writer.ts";
+
 import type { User } from "../accounts/types.ts";
 import { changeUser } from "../accounts/users.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { OWN_SESSION, type Route, route } from "../http/route.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 import { MAX_WATCHED } from "./limits.ts";
 import type { MarketRegistry } from "./registry.ts";
 import type { MarketExchange } from "./routes.ts";
@@ -13,7 +14,7 @@ import { readWatched, type Watched, watchedText } from "./watched-text.ts";
 
 export interface WatchlistContext {
   readonly exchange: MarketExchange;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
 }
 
 export function createWatchlistRoutes({ exchange, writer }: WatchlistContext): Route[] {

@@ -7,7 +7,6 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import Type, { type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import { FULL_PRICE_BPS } from "../../engine/limits.ts";
-import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import type { Notifier } from "../accounts/notifier.ts";
 import type { User } from "../accounts/types.ts";
@@ -18,6 +17,7 @@ import type { Logger } from "../logger.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import type { History } from "../queries/history.ts";
 import type { NotificationObject } from "../queries/notification-reader.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 import { happenedMail } from "./mail-text.ts";
 import type { Notifications } from "./notifications.ts";
 import { readAlerts } from "./price-alerts.ts";
@@ -61,7 +61,7 @@ export interface NotificationMailOptions {
   readonly history: History;
   readonly notifications: Notifications;
   readonly notifier: Notifier;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   /** PUBLIC_URL, and the API's. */
   readonly site: () => string;
   readonly api: () => string;

@@ -2,13 +2,14 @@
  * Price alerts: a trade at an alert's price or beyond fires it, once. They wait in the users' rows and, by outcome, in
  * memory; an outcome's band of prices tells the registry which trades matter, so that other trades cost two comparisons.
  */
-import type { AccountWriter } from "../accounts/account-writer.ts";
+
 import type { Accounts } from "../accounts/accounts.ts";
 import type { User } from "../accounts/types.ts";
 import { changeUser } from "../accounts/users.ts";
 import { ApiError, ErrorKind, notFound, overloaded } from "../errors.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import type { AlertBand, Outcome } from "../markets/types.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 import { MAX_FIRED_ALERTS, MAX_PRICE_ALERTS, MAX_WAITING_ALERTS } from "./limits.ts";
 
 export type Direction = "above" | "below";
@@ -43,7 +44,7 @@ const SAVED_TOGETHER = 50;
 export interface PriceAlertOptions {
   readonly registry: MarketRegistry;
   readonly accounts: Accounts;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
 }
 
 export const readAlerts = (user: User): readonly PriceAlert[] =>

@@ -1,11 +1,12 @@
 /** The routes of notifications, of their settings, and of price alerts. */
-import type { AccountWriter } from "../accounts/account-writer.ts";
+
 import { changeUser } from "../accounts/users.ts";
 import { notFound } from "../errors.ts";
 import { OWN_SESSION, pathId, type Route, route } from "../http/route.ts";
 import { Nothing } from "../http/schemas.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import { isListed } from "../markets/views.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 import type { NotificationMails } from "./mails.ts";
 import type { Notifications } from "./notifications.ts";
 import { type PriceAlert, type PriceAlerts, readAlerts } from "./price-alerts.ts";
@@ -14,7 +15,7 @@ import { changedState, readState } from "./settings.ts";
 
 export interface NotificationContext {
   readonly exchange: { readonly registry: MarketRegistry };
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   readonly notifications: Notifications;
   readonly priceAlerts: PriceAlerts;
   readonly notificationMails: NotificationMails;

@@ -1,13 +1,14 @@
 /** OAuth clients: third parties' registrations, created and removed by the developer's account. */
 import { randomBytes } from "node:crypto";
-import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import { clientRemoval } from "../accounts/oauth-client-removal.ts";
 import { hashToken } from "../accounts/token-hash.ts";
-import type { OAuthClient, Principal, RequestedWrite } from "../accounts/types.ts";
+import type { OAuthClient, Principal } from "../accounts/types.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { InFlightCounter } from "../util/in-flight-counter.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedWrite } from "../writes/types.ts";
 import type { OAuthGrants } from "./grants.ts";
 import { MAX_CLIENTS_PER_USER } from "./limits.ts";
 import { redirectUriText } from "./redirect-uris.ts";
@@ -25,12 +26,12 @@ export interface ClientRegistration {
 
 export class OAuthClients {
   private readonly accounts: Accounts;
-  private readonly writer: AccountWriter;
+  private readonly writer: LogWriter;
   private readonly grants: OAuthGrants;
   /** By user: clients on their way to the database. */
   private readonly creating = new InFlightCounter();
 
-  constructor(accounts: Accounts, writer: AccountWriter, grants: OAuthGrants) {
+  constructor(accounts: Accounts, writer: LogWriter, grants: OAuthGrants) {
     this.accounts = accounts;
     this.writer = writer;
     this.grants = grants;

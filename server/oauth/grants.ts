@@ -1,23 +1,24 @@
 /** Grants: what users allow OAuth clients to do. A user has at most one grant per client, with the scopes of all consents. */
 
-import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import type { Sessions } from "../accounts/sessions.ts";
-import { type Grant, type OAuthClient, type Principal, type RequestedWrite, SCOPES } from "../accounts/types.ts";
+import { type Grant, type OAuthClient, type Principal, SCOPES } from "../accounts/types.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { InFlightCounter } from "../util/in-flight-counter.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedWrite } from "../writes/types.ts";
 import { MAX_GRANTS_PER_USER } from "./limits.ts";
 
 export class OAuthGrants {
   private readonly accounts: Accounts;
-  private readonly writer: AccountWriter;
+  private readonly writer: LogWriter;
   private readonly sessions: Sessions;
   /** Grants on their way to the database, by user and client: one each. */
   private readonly creating = new Map<string, Promise<Grant>>();
   private readonly creatingByUser = new InFlightCounter();
 
-  constructor(accounts: Accounts, writer: AccountWriter, sessions: Sessions) {
+  constructor(accounts: Accounts, writer: LogWriter, sessions: Sessions) {
     this.accounts = accounts;
     this.writer = writer;
     this.sessions = sessions;

@@ -4,10 +4,11 @@
  * @node-oauth/oauth2-server's; the parts that this file wires together keep clients, grants and codes, and open our
  * sessions.
  */
-import type { AccountWriter } from "../accounts/account-writer.ts";
+
 import type { Accounts } from "../accounts/accounts.ts";
 import type { Authenticator } from "../accounts/authenticator.ts";
 import type { Sessions } from "../accounts/sessions.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 import { AuthorizationCodes } from "./authorization-codes.ts";
 import { AuthorizationEndpoint } from "./authorization-endpoint.ts";
 import { OAuthClients } from "./clients.ts";
@@ -19,7 +20,7 @@ export interface OAuthOptions {
   readonly accounts: Accounts;
   readonly authenticator: Authenticator;
   readonly sessions: Sessions;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   readonly accessTtlMs: number;
   readonly refreshTtlMs: number;
   readonly issuer: () => string;

@@ -5,9 +5,9 @@
 import { dayOf } from "../../engine/log/archive-format.ts";
 import type { LogProgress } from "../../engine/log/progress.ts";
 import { systemClock } from "../../engine/util/clock.ts";
-import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Logger } from "../logger.ts";
 import { ThreadPool } from "../util/thread-pool.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 import type { UpkeepJob, UpkeepResult } from "./log-upkeep-job.ts";
 
 const RETRY_MS = 3_600_000;
@@ -15,7 +15,7 @@ const RETRY_MS = 3_600_000;
 export interface LogUpkeepOptions {
   readonly job: UpkeepJob;
   readonly progress: LogProgress;
-  readonly writer: Pick<AccountWriter, "trimLog" | "write">;
+  readonly writer: Pick<LogWriter, "trimLog" | "write">;
   readonly logger: Pick<Logger, "error" | "info">;
   /** When the journal's first batch was committed, ms; null if it has none. */
   readonly since: number | null;

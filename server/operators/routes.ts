@@ -2,7 +2,6 @@
 
 import type { Static } from "typebox";
 import { assert } from "../../engine/util/assert.ts";
-import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, approvalView, withFirstApproval } from "../accounts/approvals.ts";
 import { audit, contextOf } from "../accounts/audit.ts";
@@ -22,6 +21,7 @@ import { NoteOnly } from "../http/text-schemas.ts";
 import { balanceView } from "../markets/views.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 import { MAX_USERS_WALKED } from "./limits.ts";
 import * as S from "./schemas.ts";
 
@@ -29,7 +29,7 @@ export interface OperatorRouteContext {
   readonly exchange: Exchange;
   readonly accounts: Accounts;
   readonly history: History;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   readonly kyc: KycVerification;
   readonly suspensions: Suspensions;
   readonly factors: SecondFactors;

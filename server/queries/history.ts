@@ -3,11 +3,12 @@
  * Readers take turns (fair-reads.ts): users, addresses of public requests, operators, and the exchange itself.
  */
 import type { SweepTimes } from "../../engine/projection/writes/sweep.ts";
-import type { Holders, ReversibleDeposit } from "../accounts/types.ts";
 import { overloaded, STOPPING } from "../errors.ts";
 import type { HistoryPage, Listing } from "../http/paging.ts";
+import type { Holders } from "../markets/types.ts";
 import type { EndedOrder } from "../trading/types.ts";
 import { ThreadPool } from "../util/thread-pool.ts";
+import type { ReversibleDeposit } from "../wallet/types.ts";
 import { BatchedLookups } from "./batched-lookups.ts";
 import type { CandlesOptions } from "./candle-reader.ts";
 import type { LinesOptions, TextSlice } from "./export-reader.ts";

@@ -1,6 +1,6 @@
 /** Reads the positions that a settlement pays. Scans all positions, so it belongs on a thread of the pool. */
 import type Database from "better-sqlite3";
-import type { Holders } from "../accounts/types.ts";
+import type { Holders } from "../markets/types.ts";
 
 interface HoldersOptions {
   /** The market's first outcome, and the number of its outcomes. */

@@ -3,8 +3,8 @@
  */
 import type Database from "better-sqlite3";
 import type { WithdrawalRow } from "../../engine/projection/load/wallet.ts";
-import type { ReversibleDeposit } from "../accounts/types.ts";
 import { buildPage, type HistoryPage, type OwnPageOptions, type PageOptions } from "../http/paging.ts";
+import type { ReversibleDeposit } from "../wallet/types.ts";
 
 export interface DepositsOptions extends PageOptions {
   /** Null for all users and the house. */

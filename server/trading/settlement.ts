@@ -5,9 +5,8 @@
  */
 import type { Ledger } from "../../engine/ledger.ts";
 import { assert } from "../../engine/util/assert.ts";
-import type { Holders } from "../accounts/types.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
-import type { Market } from "../markets/types.ts";
+import type { Holders, Market } from "../markets/types.ts";
 import type { TurnLoop } from "./turn-loop.ts";
 import type { GatewayLoop } from "./types.ts";
 import type { UserUpdates } from "./user-updates.ts";

@@ -11,14 +11,14 @@ import type { Accounts } from "../accounts/accounts.ts";
 import { type ApprovalOutcome, type Approvals, approvalView, withFirstApproval } from "../accounts/approvals.ts";
 import { audit, contextOf } from "../accounts/audit.ts";
 import { OPERATOR, operatorOf } from "../accounts/operator.ts";
-import { checkReversible, checkSamePayment, type PaymentWrite } from "../accounts/payment-admission.ts";
-import type { RequestedWrite } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { Listing } from "../http/paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "../http/route.ts";
 import { pageOf } from "../http/schemas.ts";
 import { historyPage } from "../queries/history.ts";
 import type { Payment } from "../queries/payment-reader.ts";
+import type { RequestedWrite } from "../writes/types.ts";
+import { checkReversible, checkSamePayment, type PaymentWrite } from "./payment-writes.ts";
 import { ownPaymentView, type WalletRouteContext } from "./routes.ts";
 import * as S from "./schemas.ts";
 

@@ -1,44 +1,76 @@
 /**
- * Admits payments: deposits and their reversals, payments of the house and paid withdrawals. A reference counts once over
- * the life of the exchange, whatever its case, and only the tables know all of them. Bounds count what is in flight. Owned
- * by the gateway thread.
+ * Admits and applies payments: deposits and their reversals, payments of the house and paid withdrawals. A reference counts
+ * once over the life of the exchange, whatever its case, and only the tables know all of them. Bounds count what is in
+ * flight. Owned by the gateway thread.
  */
 import type { Ledger } from "../../engine/ledger.ts";
 import { SEED_REFERENCE } from "../../engine/limits.ts";
-import { type AccountWrite, HOUSE } from "../../engine/projection/writes/account-write.ts";
+import { HOUSE } from "../../engine/projection/writes/account-write.ts";
 import { assert } from "../../engine/util/assert.ts";
+import type { Accounts } from "../accounts/accounts.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
-import type { Accounts } from "./accounts.ts";
-import type { AdmittedWrite, Facts, RecordedPayment, RequestedOf, ReversibleDeposit, WriteLookups } from "./types.ts";
-import { NO_FACTS } from "./write-facts.ts";
+import type { Cash } from "../trading/cash.ts";
+import type { AdmittedWrite, CommittedOf, RequestedOf, WriteRoom } from "../writes/types.ts";
+import type { RecordedPayment, ReversibleDeposit } from "./types.ts";
 
-export type PaymentWrite = RequestedOf<"deposit" | "reverseDeposit" | "withdrawFromHouse" | "payWithdrawal">;
+const KINDS = ["deposit", "reverseDeposit", "withdrawFromHouse", "payWithdrawal"] as const;
+type Kind = (typeof KINDS)[number];
+export type PaymentWrite = RequestedOf<Kind>;
 
-export interface PaymentAdmissionOptions {
-  readonly ledger: Ledger;
-  readonly accounts: Accounts;
-  readonly lookups: WriteLookups;
+/** Reads what only the tables know. Each read shows everything that was committed before it. */
+export interface PaymentLookups {
+  /** The deposit, reversal, or payment of the house, with this reference in any case. */
+  payment(reference: string): Promise<RecordedPayment | null>;
+  /** The deposit with this id; null if there is none, and for a reversal. */
+  reversibleDeposit(id: number): Promise<ReversibleDeposit | null>;
+  /** The withdrawal that was paid with this reference, in any case. */
+  withdrawalPaidWith(reference: string): Promise<number | null>;
 }
 
-export class PaymentAdmission {
+/** What the lookups found about a payment. */
+interface Facts {
+  readonly payment: RecordedPayment | null;
+  readonly deposit: ReversibleDeposit | null;
+  /** The withdrawal that has the reference. */
+  readonly withdrawal: number | null;
+}
+
+const NO_FACTS: Facts = { payment: null, deposit: null, withdrawal: null };
+
+export interface PaymentWritesOptions {
+  readonly ledger: Ledger;
+  readonly cash: Cash;
+  readonly accounts: Accounts;
+  readonly lookups: PaymentLookups;
+}
+
+export class PaymentWrites implements WriteRoom<Kind, Facts> {
+  readonly kinds = KINDS;
   private readonly ledger: Ledger;
+  private readonly cash: Cash;
   private readonly accounts: Accounts;
-  private readonly lookups: WriteLookups;
+  private readonly lookups: PaymentLookups;
   /** micro-USDC in flight. */
   private depositing = 0;
   private leavingHouse = 0;
-  /** By user: the number of deposits in flight. */
-  private readonly funding = new Map<number, number>();
 
-  constructor({ ledger, accounts, lookups }: PaymentAdmissionOptions) {
+  constructor({ ledger, cash, accounts, lookups }: PaymentWritesOptions) {
     this.ledger = ledger;
+    this.cash = cash;
     this.accounts = accounts;
     this.lookups = lookups;
   }
 
-  /** True while a deposit to the user is in flight. */
-  isFunding(userId: number): boolean {
-    return this.funding.has(userId);
+  keys(write: PaymentWrite): readonly string[] {
+    switch (write.kind) {
+      case "deposit":
+      case "withdrawFromHouse":
+        return [`payment ${write.reference.toLowerCase()}`];
+      case "reverseDeposit":
+        return [`payment ${write.reference.toLowerCase()}`, `reversal of ${write.depositId}`];
+      case "payWithdrawal":
+        return write.reference === null ? [] : [`withdrawal ${write.reference.toLowerCase()}`];
+    }
   }
 
   lookUp(write: PaymentWrite): Promise<Facts> | null {
@@ -61,7 +93,8 @@ export class PaymentAdmission {
   }
 
   /** @throws ApiError 40900, 4040 for a deposit to an account that was deleted meanwhile, 42201 for a reversal */
-  admit(write: PaymentWrite, facts: Facts): AdmittedWrite {
+  admit(write: PaymentWrite, found: Facts | null): AdmittedWrite {
+    const facts = found ?? NO_FACTS;
     switch (write.kind) {
       case "deposit":
         return this.admitDeposit(write, facts.payment);
@@ -83,7 +116,7 @@ export class PaymentAdmission {
       throw conflict("the exchange is at its maximum of deposits");
     }
     this.depositing += amount;
-    this.countFunding(userId, 1);
+    if (userId !== HOUSE) this.accounts.countFunding(userId, 1);
     return { write, result: { id: 0, created: true } };
   }
 
@@ -111,21 +144,34 @@ export class PaymentAdmission {
     return { write, result: { id: 0, created: true } };
   }
 
-  /** The payment is about to be applied to the ledger, which counts it from then on. */
-  committed(write: AccountWrite): void {
-    if (write.kind === "deposit") {
-      this.depositing -= write.amount;
-      this.countFunding(write.userId, -1);
-    } else if (write.kind === "withdrawFromHouse" || (write.kind === "reverseDeposit" && write.userId === HOUSE)) {
-      this.leavingHouse -= write.amount;
+  /** From here on the ledger counts what was in flight. */
+  apply(write: CommittedOf<Kind>): undefined {
+    const { ledger, cash, accounts } = this;
+    switch (write.kind) {
+      case "deposit":
+        this.depositing -= write.amount;
+        if (write.userId === HOUSE) ledger.fundHouse(write.amount);
+        else {
+          accounts.countFunding(write.userId, -1);
+          accounts.keepUser(write.userId);
+          cash.deposit(write.userId, write.amount);
+        }
+        return;
+      case "reverseDeposit":
+        if (write.userId !== HOUSE) cash.reverseDeposit(write.userId, write.amount);
+        else {
+          this.leavingHouse -= write.amount;
+          ledger.unfundHouse(write.amount);
+        }
+        return;
+      case "withdrawFromHouse":
+        this.leavingHouse -= write.amount;
+        ledger.fundHouse(-write.amount);
+        return;
+      case "payWithdrawal":
+        cash.withdraw(write.userId, write.amount);
+        return;
     }
-  }
-
-  private countFunding(userId: number, change: number): void {
-    if (userId === HOUSE) return;
-    const count = (this.funding.get(userId) ?? 0) + change;
-    if (count === 0) this.funding.delete(userId);
-    else this.funding.set(userId, count);
   }
 }
 

@@ -1,7 +1,6 @@
 /** The wallet's routes: balance, positions, complete sets, transactions, deposits and withdrawals. */
 
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
-import type { AccountWriter } from "../accounts/account-writer.ts";
 import { actorOf, audit, contextOf } from "../accounts/audit.ts";
 import { checkLive } from "../accounts/authenticator.ts";
 import { badRequest, notFound } from "../errors.ts";
@@ -17,6 +16,7 @@ import type { Payment, Withdrawal } from "../queries/payment-reader.ts";
 import { setsJson } from "../trading/event-projection.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
 import type { Answer, ExchangeTotals } from "../trading/types.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 import { depositReference } from "./deposit-reference.ts";
 import { createExportRoutes, type ExportRouteContext } from "./export-routes.ts";
 import { createPortfolioRoutes } from "./portfolio-routes.ts";
@@ -27,7 +27,7 @@ import { pendingWithdrawal, type Withdrawals } from "./withdrawals.ts";
 export interface WalletRouteContext extends ExportRouteContext {
   readonly entry: OrderEntry;
   readonly history: History;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   readonly withdrawals: Withdrawals;
   readonly idempotency: Idempotency;
   readonly addressRule: AddressRule;

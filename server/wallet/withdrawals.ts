@@ -5,14 +5,13 @@
 
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import type { ApprovalRow, WithdrawalRow } from "../../engine/projection/load/wallet.ts";
-import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, withFirstApproval } from "../accounts/approvals.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import { withdrawalPaidMail, withdrawalRefusedMail, withdrawalRequestedMail } from "../accounts/mail-templates.ts";
 import type { Notifier } from "../accounts/notifier.ts";
 import { checkNotOwn, type Operator } from "../accounts/operator.ts";
-import type { Principal, RequestedWrite } from "../accounts/types.ts";
+import type { Principal } from "../accounts/types.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import type { History } from "../queries/history.ts";
 import type { Withdrawal } from "../queries/payment-reader.ts";
@@ -20,6 +19,8 @@ import type { Exchange } from "../trading/exchange.ts";
 import { checkBalance } from "../trading/order-checks.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedWrite } from "../writes/types.ts";
 import { MAX_PENDING_WITHDRAWALS, MAX_WITHDRAWAL_MAILS_PER_HOUR } from "./limits.ts";
 
 const PAY = "withdrawal.pay";
@@ -56,7 +57,7 @@ export interface WithdrawalsOptions {
   readonly exchange: Exchange;
   readonly accounts: Accounts;
   readonly history: History;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   readonly approvals: Approvals;
   readonly notifier: Notifier;
 }

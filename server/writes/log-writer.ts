@@ -1,26 +1,18 @@
 /**
- * The gateway's end of the log's mailbox: sends admitted account writes (write-admission.ts) and, once they are committed,
- * applies them to the gateway's memory. Never writes to a database itself. Owned by the gateway thread; the log stage owns
- * the other end of the port.
+ * The gateway's end of the road into the log: each write is admitted by the room that owns its kind, posted, and, once it
+ * is committed, applied by that room to the gateway's memory. Knows no kind itself, and never writes to a database. Owned by
+ * the gateway thread.
  */
-import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
-import type { LogMessage, LogReply, LogRequest } from "../../engine/log/messages.ts";
-import type { OwnRates } from "../../engine/log/user-rates.ts";
+import type { LogReply, LogRequest } from "../../engine/log/messages.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import { type LoggedRequest, packRequest } from "../../engine/projection/logged-request.ts";
-import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
-import { type AccountWrite, entriesOf, HOUSE, isPaymentEntry } from "../../engine/projection/writes/account-write.ts";
-import type { Waker } from "../../engine/ring/waker.ts";
+import { entriesOf, isPaymentEntry } from "../../engine/projection/writes/account-write.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { ApiError } from "../errors.ts";
 import { KeyedQueue } from "../util/keyed-queue.ts";
-import type { Accounts } from "./accounts.ts";
-import { resolveAudits } from "./audit.ts";
-import type { AdmittedWrite, Facts, RequestedAudit, RequestedWrite, WriteProjection, WriteResult } from "./types.ts";
-import { keysOf, type WriteAdmission } from "./write-admission.ts";
-import { NO_FACTS } from "./write-facts.ts";
-
-const POSTED = 0;
+import { resolveAudits } from "./audit-lines.ts";
+import type { Mailbox } from "./mailbox.ts";
+import type { AdmittedWrite, RequestedAudit, RequestedWrite, WriteKind, WriteResult, WriteRoom } from "./types.ts";
 
 interface WriteOrder {
   readonly writes: readonly RequestedWrite[];
@@ -30,65 +22,23 @@ interface WriteOrder {
 
 interface PendingWrite {
   readonly admitted: readonly AdmittedWrite[];
+  /** What was looked up for the first write. */
+  readonly facts: unknown;
   resolve(results: WriteResult[]): void;
   reject(error: Error): void;
 }
 
-/** Messages to the log stage and its replies. */
-export interface Mailbox {
-  post(message: LogMessage): void;
-  /** Passes each reply to `receive` from now on. */
-  listen(receive: (reply: LogReply) => void): void;
-  /** Removes and returns the replies that have arrived but were not passed to the listener yet. */
-  drain(): LogReply[];
-}
-
-/** The mailbox of a log stage in another thread. */
-export class PortMailbox implements Mailbox {
-  private readonly port: MessagePort;
-  private readonly posted: Int32Array;
-  private readonly logWaker: Waker;
-
-  /** @param posted count of posted messages, shared with the log stage */
-  constructor(port: MessagePort, posted: SharedArrayBuffer, logWaker: Waker) {
-    this.port = port;
-    this.posted = new Int32Array(posted);
-    this.logWaker = logWaker;
-  }
-
-  post(message: LogMessage): void {
-    this.port.postMessage(message);
-    Atomics.add(this.posted, POSTED, 1);
-    this.logWaker.wake();
-  }
-
-  listen(receive: (reply: LogReply) => void): void {
-    this.port.on("message", receive);
-  }
-
-  drain(): LogReply[] {
-    const replies: LogReply[] = [];
-    for (let found = receiveMessageOnPort(this.port); found !== undefined; found = receiveMessageOnPort(this.port)) {
-      replies.push(found.message as LogReply);
-    }
-    return replies;
-  }
-}
-
-export interface AccountWriterOptions {
+export interface LogWriterOptions {
   readonly mailbox: Mailbox;
-  readonly admission: WriteAdmission;
-  readonly trading: WriteProjection;
-  readonly accounts: Accounts;
+  /** Each kind of write belongs to one of them. */
+  readonly rooms: readonly WriteRoom[];
   /** The time for what goes on record now, ms. */
   readonly time: () => number;
 }
 
-export class AccountWriter {
+export class LogWriter {
   private readonly mailbox: Mailbox;
-  private readonly admission: WriteAdmission;
-  private readonly trading: WriteProjection;
-  private readonly accounts: Accounts;
+  private readonly rooms = new Map<WriteKind, WriteRoom>();
   private readonly now: () => number;
   /** By what may exist once: writes of the same wait for each other. */
   private readonly queue = new KeyedQueue();
@@ -99,12 +49,15 @@ export class AccountWriter {
   /** What `time()` returned last. */
   private reservedTime = 0;
 
-  constructor(options: AccountWriterOptions) {
-    this.mailbox = options.mailbox;
-    this.admission = options.admission;
-    this.trading = options.trading;
-    this.accounts = options.accounts;
-    this.now = options.time;
+  constructor({ mailbox, rooms, time }: LogWriterOptions) {
+    this.mailbox = mailbox;
+    this.now = time;
+    for (const room of rooms) {
+      for (const kind of room.kinds) {
+        assert(!this.rooms.has(kind), "each kind of write belongs to one room");
+        this.rooms.set(kind, room);
+      }
+    }
     this.mailbox.listen((reply) => this.receive(reply));
   }
 
@@ -122,23 +75,53 @@ export class AccountWriter {
   ): Promise<WriteResult[]> {
     if (this.refusal !== null) return Promise.reject(this.refusal);
     this.unresolved++;
-    const written = this.queue.run(keysOf(writes), () => this.admit({ writes, audits, kept }));
+    const keys = writes.flatMap((write) => this.roomOf(write).keys?.(write) ?? []);
+    const written = this.queue.run(keys, () => this.prepare({ writes, audits, kept }));
     const resolved = (): void => void this.unresolved--;
     written.then(resolved, resolved);
     return written;
   }
 
-  private async admit(order: WriteOrder): Promise<WriteResult[]> {
-    const found = this.admission.lookUp(order.writes);
-    return this.post(order, found === null ? NO_FACTS : await found);
+  private roomOf({ kind }: { readonly kind: WriteKind }): WriteRoom {
+    const room = this.rooms.get(kind);
+    assert(room !== undefined, "a room owns each kind of write");
+    return room;
   }
 
-  private post({ writes, audits, kept }: WriteOrder, facts: Facts): Promise<WriteResult[]> {
+  private async prepare(order: WriteOrder): Promise<WriteResult[]> {
+    const found = order.writes.map((write) => this.roomOf(write).lookUp?.(write) ?? null);
+    assert(
+      found.slice(1).every((each) => each === null),
+      "only the first of several writes needs a lookup",
+    );
+    const [facts = null] = found;
+    return this.post(order, facts === null ? null : await facts);
+  }
+
+  /**
+   * Admits all of `writes` or none. Only the first may be of a kind that can be refused.
+   * @param facts what was looked up for the first
+   */
+  private admit(writes: readonly RequestedWrite[], facts: unknown): AdmittedWrite[] {
+    const admitted: AdmittedWrite[] = [];
+    try {
+      for (const write of writes) admitted.push(this.roomOf(write).admit(write, admitted.length === 0 ? facts : null));
+    } catch (error) {
+      assert(admitted.length === 0, "only the first of several writes can be refused, so none is half admitted");
+      throw error;
+    }
+    return admitted;
+  }
+
+  private post({ writes, audits, kept }: WriteOrder, facts: unknown): Promise<WriteResult[]> {
     // The log may have failed while the request waited.
     if (this.refusal !== null) throw this.refusal;
     const at = this.now();
-    for (const write of writes) setTime(write, at, this.reservedTime);
-    const admitted = this.admission.admit(writes, facts);
+    for (const write of writes) {
+      this.roomOf(write).stamp?.(write, at);
+      setTime(write, at, this.reservedTime);
+    }
+    const admitted = this.admit(writes, facts);
     // From here it must succeed.
     const posted = admitted.map(({ write }) => write).filter((write) => write !== null);
     const lines = resolveAudits(audits, admitted, at);
@@ -148,8 +131,9 @@ export class AccountWriter {
     const subject = kept === null || kept.reference !== null ? null : (admitted[0]?.result.id ?? null);
     return new Promise((resolve, reject) => {
       const id = ++this.lastId;
-      this.pending.set(id, { admitted, resolve, reject });
-      this.mailbox.post(messageOf(id, { at, writes: posted, audits: lines, kept: kept && { ...kept, at, subject } }));
+      this.pending.set(id, { admitted, facts, resolve, reject });
+      const request = { at, writes: posted, audits: lines, kept: kept && { ...kept, at, subject } };
+      this.mailbox.post(this.messageOf(id, request));
     });
   }
 
@@ -185,11 +169,6 @@ export class AccountWriter {
     return this.pending.size;
   }
 
-  /** True while a deposit to the user is in flight. */
-  isFunding(userId: number): boolean {
-    return this.admission.isFunding(userId);
-  }
-
   /**
    * The log has failed: resolves what it committed before, and rejects everything else from now on.
    * @param refusal rejects new writes
@@ -208,12 +187,11 @@ export class AccountWriter {
     this.pending.delete(id);
     const applying: Promise<void>[] = [];
     let entry = firstEntry;
-    for (const { write, result } of pending.admitted) {
+    for (const [i, { write, result }] of pending.admitted.entries()) {
       if (write === null) continue;
       if (isPaymentEntry(write)) result.id = entry;
       entry += entriesOf(write);
-      this.admission.committed(write);
-      const applied = this.apply(write, result);
+      const applied = this.roomOf(write).apply?.(write, result, i === 0 ? pending.facts : null);
       if (applied !== undefined) applying.push(applied);
     }
     const results = pending.admitted.map(({ result }) => result);
@@ -221,51 +199,17 @@ export class AccountWriter {
     else void Promise.all(applying).then(() => pending.resolve(results));
   }
 
-  /** Applies a committed write: to the accounts at once, then to trading, which may need several turns. */
-  private apply(write: AccountWrite, result: WriteResult): Promise<void> | undefined {
-    const { accounts } = this;
-    switch (write.kind) {
-      case "update":
-        if (write.table === "users" && write.set.emailVerifiedAt != null) accounts.keepUser(write.id);
-        break;
-      case "createUser": {
-        const { kind: _, at, ...row } = write;
-        const own = { watchlist: null, notifications: null, priceAlerts: null };
-        const rest = { ...own, phone: null, suspendedAt: null, createdAt: at };
-        accounts.addUser({ ...row, ...DEFAULT_TERMS, ...rest });
-        break;
-      }
-      case "createToken": {
-        const { kind: _, at, scopes, allowedAddresses, ...row } = write;
-        const texts = { scopes: scopes.join(" "), allowedAddresses: allowedAddresses?.join(" ") ?? null };
-        accounts.addPat({ ...row, ...texts, createdAt: at, lastUsedAt: null });
-        break;
-      }
-      case "deposit":
-        if (write.userId !== HOUSE) accounts.keepUser(write.userId);
-        break;
-    }
-    return this.trading.apply(write, result);
+  /** The message that makes a request durable. */
+  private messageOf(id: number, request: LoggedRequest): LogRequest {
+    const { at, writes } = request;
+    const entries = writes.reduce((sum, write) => sum + entriesOf(write), 0);
+    const rates = writes.flatMap((write) => this.roomOf(write).rates?.(write) ?? []);
+    return { id, at, entries, rates, payload: packRequest(request) };
   }
-}
-
-/** The message that makes a request durable. */
-function messageOf(id: number, request: LoggedRequest): LogRequest {
-  const { at, writes } = request;
-  const entries = writes.reduce((sum, write) => sum + entriesOf(write), 0);
-  return { id, at, entries, rates: writes.flatMap(ratesOf), payload: packRequest(request) };
-}
-
-/** The own fees that the write sets: an id may belong to another user later. */
-function ratesOf(write: AccountWrite): OwnRates[] {
-  if (write.kind === "setTerms") return [write];
-  return write.kind === "deleteUser" ? [{ userId: write.userId, ...DEFAULT_TERMS }] : [];
 }
 
 /** @param reserved what `time()` returned last */
 function setTime(write: RequestedWrite, at: number, reserved: number): void {
-  // A market that opens as soon as it is created.
-  if (write.kind === "createMarket" && write.opensAt === write.at) write.opensAt = at;
   if ("at" in write) write.at = at;
   else if (write.kind === "insert" && "createdAt" in write.row && write.row.createdAt !== reserved)
     write.row.createdAt = at;

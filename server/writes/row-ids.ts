@@ -1,21 +1,13 @@
-/**
- * Assigns the ids of new rows: counted in memory from the last ids at start. Users get fresh ids first, and the ids of
- * deleted accounts once those run out, the lowest first. Owned by the gateway thread.
- */
-import { MAX_USERS } from "../../engine/limits.ts";
-import type { CountedTable, LastIds } from "../../engine/projection/load/last-ids.ts";
+/** Assigns the ids of new rows: counted in memory from the last ids at start. Owned by the gateway thread. */
+import type { CountedTable } from "../../engine/projection/load/last-ids.ts";
 import { assert } from "../../engine/util/assert.ts";
-import { MinHeap } from "../../engine/util/min-heap.ts";
 
 export class RowIds {
   private readonly last: Map<string, number>;
-  private lastUser: number;
-  private readonly freeUsers = new MinHeap<{ readonly at: number }>();
 
-  constructor({ rows, user, freeUsers }: LastIds) {
+  /** @param rows the last id of each table */
+  constructor(rows: ReadonlyMap<CountedTable, number>) {
     this.last = new Map(rows);
-    this.lastUser = user;
-    for (const id of freeUsers) this.freeUser(id);
   }
 
   /** @param chosen the id if the caller has chosen it already, above all ids of the table's stored rows */
@@ -29,16 +21,5 @@ export class RowIds {
 
   lastOf(table: CountedTable): number {
     return this.last.get(table) ?? 0;
-  }
-
-  /** A new user's id; null if all ids are in use. */
-  nextUser(): number | null {
-    if (this.lastUser < MAX_USERS) return ++this.lastUser;
-    return this.freeUsers.size === 0 ? null : this.freeUsers.pop().at;
-  }
-
-  /** The account's deletion is committed: another account may get its id. */
-  freeUser(id: number): void {
-    this.freeUsers.add({ at: id });
   }
 }

@@ -13,24 +13,22 @@ import { createRing, RingConsumer, RingProducer } from "../../engine/ring/ring.t
 import { Waker } from "../../engine/ring/waker.ts";
 import { systemClock } from "../../engine/util/clock.ts";
 import { createMicroClock, readClockEpoch } from "../../engine/util/micro-clock.ts";
-import { AccountWriter, PortMailbox } from "../../server/accounts/account-writer.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
 import { Approvals } from "../../server/accounts/approvals.ts";
-import { PaymentAdmission } from "../../server/accounts/payment-admission.ts";
-import { RowIds } from "../../server/accounts/row-ids.ts";
-import type { WriteLookups } from "../../server/accounts/types.ts";
-import { WriteAdmission } from "../../server/accounts/write-admission.ts";
 import { MarketLifecycle, type MarketLifecycleOptions } from "../../server/markets/lifecycle.ts";
-import { MarketWriteAdmission } from "../../server/markets/market-admission.ts";
+import { type MarketLookups, MarketWrites } from "../../server/markets/market-writes.ts";
 import { MarketRegistry } from "../../server/markets/registry.ts";
 import { ClientOrderIds } from "../../server/trading/client-order-ids.ts";
 import { Exchange } from "../../server/trading/exchange.ts";
 import { OrderStore } from "../../server/trading/order-store.ts";
 import { OrderTimes } from "../../server/trading/order-times.ts";
 import { nodeLoop } from "../../server/trading/turn-loop.ts";
-import { TradingWriteProjection } from "../../server/trading/write-projection.ts";
 import { Counters } from "../../server/util/counters.ts";
 import { Timeline } from "../../server/util/timeline.ts";
+import { LogWriter } from "../../server/writes/log-writer.ts";
+import { PortMailbox } from "../../server/writes/mailbox.ts";
+import { PlainWrites } from "../../server/writes/plain-writes.ts";
+import { RowIds } from "../../server/writes/row-ids.ts";
 
 const RECORDS = 2_048;
 const NOW = 1_800_000_000_000;
@@ -60,15 +58,11 @@ function rig() {
   });
   const { port1: port, port2: log } = new MessageChannel();
   const accounts = new Accounts(() => {});
-  const ids = new RowIds({ rows: new Map([["markets", 1]]), user: 0, freeUsers: [], revokedTokens: new Map() });
-  const lookups = {} as WriteLookups;
-  const markets = new MarketWriteAdmission({ registry, ids, lookups });
-  const payments = new PaymentAdmission({ ledger: exchange.ledger, accounts, lookups });
-  const writer = new AccountWriter({
-    admission: new WriteAdmission({ accounts, ids, revokedTokens: new Map(), payments, markets }),
+  const ids = new RowIds(new Map([["markets", 1]]));
+  const markets = new MarketWrites({ registry, trading: exchange, ids, lookups: {} as MarketLookups });
+  const writer = new LogWriter({
+    rooms: [new PlainWrites(ids, () => {}), markets],
     mailbox: new PortMailbox(port, new SharedArrayBuffer(4), new Waker()),
-    trading: new TradingWriteProjection(exchange),
-    accounts,
     time: () => exchange.time(),
   });
   const approvals = new Approvals(writer, accounts, new Set(), []);

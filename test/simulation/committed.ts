@@ -9,7 +9,7 @@ import type { LogReply } from "../../engine/log/messages.ts";
 import type { LoggedRequest } from "../../engine/projection/logged-request.ts";
 import { type AccountWrite, HOUSE } from "../../engine/projection/writes/account-write.ts";
 import * as R from "../../engine/ring/records.ts";
-import type { RequestedOf } from "../../server/accounts/types.ts";
+import type { RequestedOf } from "../../server/writes/types.ts";
 import { type EngineEvent, ensure } from "../engine/book/harness.ts";
 import { notional } from "../support/reference.ts";
 import type { Account, CommittedMarket, CommittedOrder, Holding, OrderText, Update } from "./committed-rows.ts";

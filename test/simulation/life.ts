@@ -29,12 +29,11 @@ import { createRing, RingConsumer, RingGate, type RingMemory, RingProducer } fro
 import { Waker } from "../../engine/ring/waker.ts";
 import { createHistogram } from "../../engine/util/histogram.ts";
 import { emptyWal, openDatabase, openReadOnly } from "../../engine/util/wal-database.ts";
-import { AccountWriter, type Mailbox } from "../../server/accounts/account-writer.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
 import { Approvals } from "../../server/accounts/approvals.ts";
 import { MAX_ENDED_SESSIONS } from "../../server/accounts/limits.ts";
-import { createAdmission } from "../../server/bootstrap/admission.ts";
 import { loadExchange, restoreTrading } from "../../server/bootstrap/recovery.ts";
+import { createWriteRooms } from "../../server/bootstrap/write-rooms.ts";
 import { FAILED, outcomeUnknown, overloaded } from "../../server/errors.ts";
 import { MarketLifecycle, type MarketLifecycleOptions } from "../../server/markets/lifecycle.ts";
 import { prepareHolders } from "../../server/queries/holder-reader.ts";
@@ -46,9 +45,10 @@ import { OrderEntry } from "../../server/trading/order-entry.ts";
 import { OrderStore } from "../../server/trading/order-store.ts";
 import { OrderTimes } from "../../server/trading/order-times.ts";
 import type { EndedOrder, MarketListener, UserListener } from "../../server/trading/types.ts";
-import { TradingWriteProjection } from "../../server/trading/write-projection.ts";
 import { Counters } from "../../server/util/counters.ts";
 import { Timeline } from "../../server/util/timeline.ts";
+import { LogWriter } from "../../server/writes/log-writer.ts";
+import type { Mailbox } from "../../server/writes/mailbox.ts";
 import { decodeEvent, type EngineEvent, ensure } from "../engine/book/harness.ts";
 import type { Committed } from "./committed.ts";
 import { FaultyConnection, type Files, walFrames } from "./disk.ts";
@@ -153,7 +153,7 @@ export class Life {
   readonly engines: Engine[] = [];
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   readonly markets: MarketLifecycle;
   /** Live orders and markets are back. */
   isReady = false;
@@ -233,13 +233,11 @@ export class Life {
     this.exchange.listen(audience, audience);
     this.lookupsOf = tableLookups(db);
     this.entry = this.openEntry();
-    this.writer = new AccountWriter({
+    this.writer = new LogWriter({
       mailbox: this.mailbox,
-      trading: new TradingWriteProjection(this.exchange),
-      accounts,
       time: () => this.exchange.time(),
-      admission: createAdmission({
-        ...{ db, accounts, ledger, registry },
+      rooms: createWriteRooms({
+        ...{ db, accounts, exchange: this.exchange },
         lookups: {
           payment: (reference) => this.ask(() => this.lookupsOf.payment(reference)),
           reversibleDeposit: (id) => this.ask(() => this.lookupsOf.reversibleDeposit(id)),

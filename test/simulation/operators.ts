@@ -4,10 +4,10 @@
  */
 import { MarketStatus } from "../../engine/constants.ts";
 import { HOUSE } from "../../engine/projection/writes/account-write.ts";
-import type { RequestedWrite } from "../../server/accounts/types.ts";
 import { ApiError } from "../../server/errors.ts";
 import { isTradable } from "../../server/markets/registry.ts";
 import type { Market } from "../../server/markets/types.ts";
+import type { RequestedWrite } from "../../server/writes/types.ts";
 import { type Crowd, USDC } from "./crowd.ts";
 import type { Life } from "./life.ts";
 import { dealersOf, dealersTerms, isOwnMarket, ownSlug } from "./self-dealers.ts";

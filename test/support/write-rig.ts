@@ -20,11 +20,10 @@ import { createRing, RingConsumer, RingProducer } from "../../engine/ring/ring.t
 import { Waker } from "../../engine/ring/waker.ts";
 import { systemClock } from "../../engine/util/clock.ts";
 import { openDatabase } from "../../engine/util/wal-database.ts";
-import { AccountWriter, type Mailbox } from "../../server/accounts/account-writer.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
-import type { WriteLookups } from "../../server/accounts/types.ts";
-import { createAdmission } from "../../server/bootstrap/admission.ts";
 import { loadExchange } from "../../server/bootstrap/recovery.ts";
+import { createWriteRooms } from "../../server/bootstrap/write-rooms.ts";
+import type { MarketLookups } from "../../server/markets/market-writes.ts";
 import { prepareHolders } from "../../server/queries/holder-reader.ts";
 import { preparePayments } from "../../server/queries/payment-reader.ts";
 import { ClientOrderIds } from "../../server/trading/client-order-ids.ts";
@@ -32,9 +31,11 @@ import { Exchange } from "../../server/trading/exchange.ts";
 import { OrderStore } from "../../server/trading/order-store.ts";
 import { OrderTimes } from "../../server/trading/order-times.ts";
 import { nodeLoop } from "../../server/trading/turn-loop.ts";
-import { TradingWriteProjection } from "../../server/trading/write-projection.ts";
 import { Counters } from "../../server/util/counters.ts";
 import { Timeline } from "../../server/util/timeline.ts";
+import type { PaymentLookups } from "../../server/wallet/payment-writes.ts";
+import { LogWriter } from "../../server/writes/log-writer.ts";
+import type { Mailbox } from "../../server/writes/mailbox.ts";
 import { temporaryFolder } from "./server.ts";
 
 const RECORDS = 2_048;
@@ -64,7 +65,7 @@ export class WriteRig {
   readonly db: ReturnType<typeof openDatabase>;
   readonly accounts = new Accounts(() => {});
   readonly exchange: Exchange;
-  readonly writer: AccountWriter;
+  readonly writer: LogWriter;
   private readonly mailbox = new HandMailbox();
   private readonly log: Log;
   private readonly bodies: JournalReader;
@@ -82,11 +83,9 @@ export class WriteRig {
     this.accounts.load(loadAccounts(db, 0, 0, { since: 0, most: 0 }));
     this.exchange = openExchange(ledger, registry, state.lastOrderId);
     const lookups = this.openLookups();
-    this.writer = new AccountWriter({
-      admission: createAdmission({ db, accounts: this.accounts, ledger, registry, lookups, largestId: LARGEST_ID }),
+    this.writer = new LogWriter({
+      rooms: createWriteRooms({ db, accounts: this.accounts, exchange: this.exchange, lookups, largestId: LARGEST_ID }),
       mailbox: this.mailbox,
-      trading: new TradingWriteProjection(this.exchange),
-      accounts: this.accounts,
       time: () => RIG_NOW,
     });
     this.log = new Log({
@@ -102,7 +101,7 @@ export class WriteRig {
     onTestFinished(() => this.close());
   }
 
-  private openLookups(): WriteLookups {
+  private openLookups(): PaymentLookups & MarketLookups {
     const { payments, reversibleDeposit, withdrawalPaidWith } = preparePayments(this.db);
     const holders = prepareHolders(this.db);
     return {

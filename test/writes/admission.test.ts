@@ -5,10 +5,10 @@ import { MAX_MONEY_MICRO, MAX_USERS, SEED_REFERENCE } from "../../engine/limits.
 import { refusedOutcomeId } from "../../engine/projection/outcome-ids.ts";
 import { HOUSE } from "../../engine/projection/writes/account-write.ts";
 import { UNVERIFIED_ACCOUNT_MS } from "../../server/accounts/limits.ts";
-import { RowIds } from "../../server/accounts/row-ids.ts";
-import type { RequestedWrite } from "../../server/accounts/types.ts";
 import { UnverifiedAccounts } from "../../server/accounts/unverified-accounts.ts";
+import { UserIds } from "../../server/accounts/user-ids.ts";
 import { ErrorKind, FAILED, outcomeUnknown, overloaded } from "../../server/errors.ts";
+import type { RequestedWrite } from "../../server/writes/types.ts";
 import { RIG_NOW, WriteRig } from "../support/write-rig.ts";
 
 const at = RIG_NOW;
@@ -195,9 +195,9 @@ test("an account isn't deleted while a deposit to it is in flight, nor credited 
 });
 
 test("ids of users: fresh ones first, then those of deleted accounts, the lowest first", () => {
-  const ids = new RowIds({ rows: new Map(), user: MAX_USERS - 1, freeUsers: [9, 4], revokedTokens: new Map() });
-  ids.freeUser(6);
-  expect(Array.from({ length: 5 }, () => ids.nextUser())).toEqual([MAX_USERS, 4, 6, 9, null]);
+  const ids = new UserIds({ user: MAX_USERS - 1, freeUsers: [9, 4] });
+  ids.free(6);
+  expect(Array.from({ length: 5 }, () => ids.next())).toEqual([MAX_USERS, 4, 6, 9, null]);
 });
 
 test("ids continue after a restart", async () => {
