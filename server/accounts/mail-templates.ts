@@ -3,6 +3,7 @@
  * alone on its line, so that a mail goes out exactly as written here and no encoding folds the link. A mail that contains
  * a link never contains text that a user wrote.
  */
+import { exactMoney } from "../web/format.ts";
 import type { Mail, TextMessage } from "./notifier.ts";
 
 const EXCHANGE = "Prediction Exchange";
@@ -214,14 +215,8 @@ export function phoneCodeText(to: string, code: string, validMs: number): TextMe
   return { to, body };
 }
 
-const MICRO_DIGITS = 6;
-
-/** "12.50 USDC": exact, with at least two decimals. */
-function wordAmount(micro: number): string {
-  const digits = String(micro).padStart(MICRO_DIGITS + 1, "0");
-  const decimals = digits.slice(-MICRO_DIGITS).replace(/0{1,4}$/, "");
-  return `${digits.slice(0, -MICRO_DIGITS)}.${decimals} USDC`;
-}
+/** "1,012.50 USDC": as on the page, exact. */
+const wordAmount = (micro: number): string => `${exactMoney(micro)} USDC`;
 
 const UNITS = [
   { name: "hour", ms: 3_600_000 },

@@ -5,6 +5,7 @@ import {
   passwordResetMail,
   phoneCodeText,
   verificationMail,
+  withdrawalPaidMail,
 } from "../../server/accounts/mail-templates.ts";
 
 const TO = "ada@mail.example";
@@ -30,6 +31,12 @@ test("a link has a line of its own, with its lifetime and advice to a person who
   expect(MAILS.verification.text).toContain("valid for 24 hours");
   expect(MAILS.reset.text).toContain("valid for 1 hour ");
   expect(MAILS.changed.text).toContain("If you did not");
+});
+
+test("amounts are written as on the page, exact to the micro-USDC", () => {
+  const subjectOf = (micro: number): string => withdrawalPaidMail(TO, micro, "0x1").subject;
+  expect(subjectOf(1_234_567_500_000)).toBe("Your withdrawal of 1,234,567.50 USDC was paid");
+  expect(subjectOf(12_000_001)).toBe("Your withdrawal of 12.000001 USDC was paid");
 });
 
 test("a text message holds the code as digits", () => {

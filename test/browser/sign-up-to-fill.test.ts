@@ -81,7 +81,7 @@ async function newTrader(openPage: OpenPage, { server }: World, phone: string): 
   await page.getByRole("link", { name: "Sign up" }).click();
   await main.getByLabel("Email").fill(email);
   await main.getByLabel("Password", { exact: true }).fill(PASSWORD);
-  await main.getByRole("button", { name: "Sign up" }).click();
+  await main.getByRole("button", { name: "Create account" }).click();
   await page.getByRole("heading", { name: "Check your email" }).waitFor();
   await page.goto(`/verify-email?token=${await verificationToken(server, email)}`);
   await main.getByLabel("Password", { exact: true }).fill(PASSWORD.toUpperCase());

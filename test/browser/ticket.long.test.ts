@@ -312,7 +312,7 @@ describe.skipIf(NO_BROWSER)("the ticket", () => {
     const email = freshEmail("guest");
     await main.getByLabel("Email").fill(email);
     await main.getByLabel("Password", { exact: true }).fill(PASSWORD);
-    await main.getByRole("button", { name: "Sign up" }).click();
+    await main.getByRole("button", { name: "Create account" }).click();
     await page.getByRole("heading", { name: "Check your email" }).waitFor();
     // The link opens a tab of its own.
     const tab = await page.context().newPage();

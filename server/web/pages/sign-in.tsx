@@ -17,9 +17,9 @@ import { PasswordField } from "../ui/password-field.tsx";
 import { SecondFactorStep } from "../ui/second-factor-step.tsx";
 import { useFetch } from "../ui/use-data.ts";
 import { emailProblem, useForm } from "../ui/use-form.ts";
+import { Entrance } from "./entrance.tsx";
 import { pathAfterSignIn, returnPath, storedReturnPath, storeReturnPath, withReturnPath } from "./return-path.ts";
 import { WaitingOrder } from "./waiting-order.tsx";
-import "./account.css";
 
 export default function SignIn() {
   // After a failed sign-in at a provider, the return path is in the tab's storage.
@@ -35,16 +35,16 @@ export default function SignIn() {
   if (state === "in") return <Loading what="Signed in" />;
   if (challenge !== null) return <SecondFactorStep challenge={challenge} onRestart={() => setChallenge(null)} />;
   return (
-    <section class="narrow">
+    <Entrance>
       <h1>Sign in</h1>
       <WaitingOrder to={to} lead="" />
       <ProviderError />
       <PasswordForm onChallenge={setChallenge} />
       <Providers to={to} />
       <p>
-        New here? <a href={href(withReturnPath("/sign-up", to))}>Create account</a>
+        New here? <a href={href(withReturnPath("/sign-up", to))}>Create an account</a>
       </p>
-    </section>
+    </Entrance>
   );
 }
 
@@ -77,14 +77,17 @@ function PasswordForm({ onChallenge }: { onChallenge: (challenge: SignInChalleng
   return (
     <form ref={form} noValidate onSubmit={submit(() => void run())}>
       <EmailField value={email} problem={shown.email} onInput={setEmail} />
-      <PasswordField label="Password" value={password} problem={shown.password} onInput={setPassword} />
+      <PasswordField
+        label="Password"
+        value={password}
+        problem={shown.password}
+        onInput={setPassword}
+        aside={<a href={href(withQuery("/forgot-password", { email: email.trim() }))}>Forgot your password?</a>}
+      />
       <SignInError error={error} />
-      <div class="row between">
-        <button type="submit" class="primary" disabled={isBusy}>
-          {isBusy ? "Signing in…" : "Sign in"}
-        </button>
-        <a href={href(withQuery("/forgot-password", { email: email.trim() }))}>Forgot your password?</a>
-      </div>
+      <button type="submit" class="primary" disabled={isBusy}>
+        {isBusy ? "Signing in…" : "Sign in"}
+      </button>
     </form>
   );
 }

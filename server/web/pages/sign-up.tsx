@@ -11,9 +11,9 @@ import { NewPasswordField, newPasswordProblem } from "../ui/password-field.tsx";
 import { ResendEmail } from "../ui/resend-email.tsx";
 import { useFocusOnMount } from "../ui/use-focus-on-mount.ts";
 import { emailProblem, useForm } from "../ui/use-form.ts";
+import { Entrance } from "./entrance.tsx";
 import { returnPath, storeSignUpPath, withReturnPath } from "./return-path.ts";
 import { WaitingOrder } from "./waiting-order.tsx";
-import "./account.css";
 
 const TAKEN = 40900;
 
@@ -39,8 +39,8 @@ export default function SignUp() {
   };
   const signIn = href(withReturnPath("/sign-in", to));
   return (
-    <section class="narrow">
-      <h1>Create account</h1>
+    <Entrance>
+      <h1>Create an account</h1>
       <WaitingOrder to={to} lead="Two minutes." />
       {sessionState.value === "in" && <Notice>You're already signed in. This creates another account.</Notice>}
       <form ref={form} noValidate onSubmit={submit(() => void run())}>
@@ -69,13 +69,13 @@ export default function SignUp() {
         )}
         {!isTaken && serverProblems.password === null && <ErrorNotice error={error} />}
         <button type="submit" class="primary" disabled={isBusy}>
-          {isBusy ? "Creating account…" : "Sign up"}
+          {isBusy ? "Creating account…" : "Create account"}
         </button>
       </form>
       <p>
         Already have an account? <a href={signIn}>Sign in</a>
       </p>
-    </section>
+    </Entrance>
   );
 }
 

@@ -13,6 +13,8 @@ interface PasswordProps {
 
 interface PasswordFieldProps extends PasswordProps {
   hint?: Children;
+  /** At the end of the label's line. */
+  aside?: Children;
   autoComplete?: "current-password" | "new-password";
 }
 
@@ -22,6 +24,7 @@ export function PasswordField({
   onInput,
   problem = null,
   hint,
+  aside,
   autoComplete = "current-password",
 }: PasswordFieldProps) {
   const id = useId();
@@ -29,7 +32,14 @@ export function PasswordField({
   const kind: object = { type: isShown ? "text" : "password" };
   return (
     <div class="field">
-      <label for={id}>{label}</label>
+      {aside === undefined ? (
+        <label for={id}>{label}</label>
+      ) : (
+        <div class="label-row">
+          <label for={id}>{label}</label>
+          {aside}
+        </div>
+      )}
       <div class="password">
         <input
           id={id}
