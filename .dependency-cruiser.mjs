@@ -15,9 +15,11 @@ const ROOMS = [
   "wallet",
   "trading",
   "markets",
+  "sign-in",
   "accounts",
   "queries",
   "writes",
+  "messages",
   "http",
   "util",
 ];
@@ -81,7 +83,7 @@ export default {
     oneHome("better-sqlite3", "^engine/(util/sqlite\\.ts|better-sqlite3-12/)"),
     oneHome("cookie", "^server/http/cookies\\.ts$"),
     oneHome("msgpackr", "^(server/http/message-pack|engine/projection/logged-request|engine/log/opening)\\.ts$"),
-    oneHome("jose", "^server/accounts/signing-keys\\.ts$"),
+    oneHome("jose", "^server/sign-in/signing-keys\\.ts$"),
   ],
   options: {
     doNotFollow: { path: "node_modules" },

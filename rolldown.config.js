@@ -27,7 +27,7 @@ const entries = {
   "projector-thread": "engine/projection/projector-thread.ts",
   "log-upkeep-worker": "server/operators/log-upkeep-worker.ts",
   "history-worker": "server/queries/history-worker.ts",
-  "password-worker": "server/accounts/password-worker.ts",
+  "password-worker": "server/sign-in/password-worker.ts",
   "picture-worker": "server/markets/picture-worker.ts",
 };
 /** Commands that run the server as others do, and share no file with it: what is common to both would leave main.js. */

@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SigningKeys } from "../server/accounts/signing-keys.ts";
+import { SigningKeys } from "../server/sign-in/signing-keys.ts";
 
 export default async function setUp(): Promise<() => void> {
   execFileSync("npm", ["run", "-s", "build"], { stdio: "inherit", cwd: new URL("..", import.meta.url) });

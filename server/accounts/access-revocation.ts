@@ -1,11 +1,11 @@
 /** Revokes an account's access: sessions, personal access tokens, grants to third parties, and its own OAuth clients. */
+
 import type { LogWriter } from "../writes/log-writer.ts";
 import type { RequestedAudit, RequestedWrite } from "../writes/types.ts";
 import type { Accounts } from "./accounts.ts";
 import { audit, type RequestContext } from "./audit.ts";
 import type { Session } from "./credentials.ts";
 import { clientRemoval } from "./oauth-client-removal.ts";
-import type { Sessions } from "./sessions.ts";
 import type { Grant, User } from "./types.ts";
 
 interface AccessRevocation {
@@ -26,7 +26,9 @@ export type RevokeAccess = (user: User, revocation: AccessRevocation, context: R
 
 export interface AccessRevokerOptions {
   readonly accounts: Accounts;
-  readonly sessions: Pick<Sessions, "end">;
+  readonly sessions: {
+    end(ending: readonly Session[], reason: string, actor: string, context: RequestContext): Promise<void>;
+  };
   readonly writer: Pick<LogWriter, "write">;
 }
 

@@ -5,6 +5,8 @@
 import { randomInt, timingSafeEqual } from "node:crypto";
 import type { IdentityApplicationRow } from "../../engine/projection/load/accounts.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
+import { identityApprovedMail, identityRefusedMail, phoneCodeText } from "../messages/mail-templates.ts";
+import type { Notifier } from "../messages/notifier.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import type { RequestedWrite } from "../writes/types.ts";
@@ -18,8 +20,6 @@ import {
   MAX_WRONG_CODES,
   PHONE_CODE_MS,
 } from "./limits.ts";
-import { identityApprovedMail, identityRefusedMail, phoneCodeText } from "./mail-templates.ts";
-import type { Notifier } from "./notifier.ts";
 import { checkNotOwn, type Operator } from "./operator.ts";
 import type { Principal, User } from "./types.ts";
 import { changeUser } from "./users.ts";

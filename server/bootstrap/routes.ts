@@ -4,7 +4,6 @@
  */
 
 import { type AccountRouteContext, createAccountRoutes } from "../accounts/routes.ts";
-import { createSecondFactorRoutes, type SecondFactorContext } from "../accounts/second-factor-routes.ts";
 import type { Route } from "../http/route.ts";
 import { createMarketAdminRoutes, type MarketAdminRouteContext } from "../markets/admin-routes.ts";
 import { createProposalRoutes } from "../markets/proposal-routes.ts";
@@ -15,6 +14,7 @@ import { createOAuthRoutes, type OAuthRouteContext } from "../oauth/routes.ts";
 import { createOperatorRoutes, type OperatorRouteContext } from "../operators/routes.ts";
 import { createServiceRoutes, type ServiceRouteContext } from "../operators/service-routes.ts";
 import { createDocumentRoutes } from "../reference/routes.ts";
+import { type AccessRouteContext, createAccessRoutes } from "../sign-in/routes.ts";
 import { createLimitsRoute, type LimitsRouteContext } from "../trading/limits-route.ts";
 import { createOrderRoutes, type OrderRouteContext } from "../trading/routes.ts";
 import { createMoneyAdminRoutes } from "../wallet/admin-routes.ts";
@@ -24,6 +24,7 @@ import { createSocketRoutes, type SocketRouteContext } from "../websocket/routes
 
 export interface RouteContext
   extends AccountRouteContext,
+    AccessRouteContext,
     LimitsRouteContext,
     MarketAdminRouteContext,
     MarketRouteContext,
@@ -32,7 +33,6 @@ export interface RouteContext
     OAuthRouteContext,
     OperatorRouteContext,
     OrderRouteContext,
-    SecondFactorContext,
     ServiceRouteContext,
     SocketRouteContext {
   readonly exchange: OrderRouteContext["exchange"];
@@ -50,11 +50,11 @@ export function createRoutes(context: RouteContext): Route[] {
     ...createWalletRoutes(context),
     ...createNotificationRoutes(context),
     ...createMoneyAdminRoutes(context),
+    ...createAccessRoutes(context),
     ...createAccountRoutes(context),
     ...createOAuthRoutes(context),
     ...createMarketAdminRoutes(context),
     ...createOperatorRoutes(context),
-    ...createSecondFactorRoutes(context),
     ...createServiceRoutes(context),
     createLimitsRoute(context, () => routes),
     ...createDocumentRoutes(context.publicUrl, () => routes),

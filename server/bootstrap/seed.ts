@@ -9,7 +9,6 @@ import { DEFAULT_TERMS, type UserTerms } from "../../engine/projection/user-term
 import { assert } from "../../engine/util/assert.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { TOKEN_SHOWN_LENGTH } from "../accounts/credentials.ts";
-import type { Passwords } from "../accounts/passwords.ts";
 import { TermsChange, termsIn, termsView } from "../accounts/terms.ts";
 import { hashToken } from "../accounts/token-hash.ts";
 import { SCOPES } from "../accounts/types.ts";
@@ -17,6 +16,7 @@ import { changeTerms, checkRates } from "../accounts/users.ts";
 import { ApiError, badRequest, ConfigError } from "../errors.ts";
 import { MAX_EMAIL_LENGTH } from "../http/limits.ts";
 import { compileSchema } from "../http/validate.ts";
+import type { Passwords } from "../sign-in/passwords.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import type { RequestedAudit, RequestedWrite } from "../writes/types.ts";
 

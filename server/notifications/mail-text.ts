@@ -2,7 +2,7 @@
  * The mail that says what happened to an account. Unlike other mails with a link, it has the names of markets: an operator
  * has approved each. It may go out encoded, because of their letters.
  */
-import type { Mail } from "../accounts/notifier.ts";
+import type { Mail } from "../messages/notifier.ts";
 
 interface MailLine {
   readonly title: string;

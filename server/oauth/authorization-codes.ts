@@ -6,10 +6,10 @@ import { randomBytes } from "node:crypto";
 import type { Accounts } from "../accounts/accounts.ts";
 import type { RequestContext } from "../accounts/audit.ts";
 import type { Session } from "../accounts/credentials.ts";
-import type { Sessions, Tokens } from "../accounts/sessions.ts";
 import { hashToken } from "../accounts/token-hash.ts";
 import type { Credential, Grant, OAuthClient, User } from "../accounts/types.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
+import type { Sessions, Tokens } from "../sign-in/sessions.ts";
 import { BoundedMap } from "../util/bounded-map.ts";
 import { AUTHORIZATION_CODE_MS, MAX_AUTHORIZATION_CODES, MAX_AUTHORIZATION_CODES_PER_USER } from "./limits.ts";
 

@@ -2,9 +2,9 @@
 
 import type { Accounts } from "../accounts/accounts.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
-import type { Sessions } from "../accounts/sessions.ts";
 import { type Grant, type OAuthClient, type Principal, SCOPES } from "../accounts/types.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
+import type { Sessions } from "../sign-in/sessions.ts";
 import { InFlightCounter } from "../util/in-flight-counter.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import type { RequestedWrite } from "../writes/types.ts";

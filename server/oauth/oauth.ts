@@ -6,8 +6,8 @@
  */
 
 import type { Accounts } from "../accounts/accounts.ts";
-import type { Authenticator } from "../accounts/authenticator.ts";
-import type { Sessions } from "../accounts/sessions.ts";
+import type { Authenticator } from "../sign-in/authenticator.ts";
+import type { Sessions } from "../sign-in/sessions.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import { AuthorizationCodes } from "./authorization-codes.ts";
 import { AuthorizationEndpoint } from "./authorization-endpoint.ts";

@@ -1,12 +1,12 @@
 /** The routes of the OAuth 2.0 server: the endpoints that the standards fix, metadata, the key set, and users' own clients. */
 
 import { contextOf } from "../accounts/audit.ts";
-import type { SigningKeys } from "../accounts/signing-keys.ts";
 import { SCOPES } from "../accounts/types.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import { prefers } from "../http/content-negotiation.ts";
 import { API_BASE, type Route, type RouteRequest, route } from "../http/route.ts";
 import { Nothing } from "../http/schemas.ts";
+import type { SigningKeys } from "../sign-in/signing-keys.ts";
 import { type ClientRouteContext, createClientRoutes } from "./client-routes.ts";
 import { AUTHORIZATION_CODE_MS } from "./limits.ts";
 import * as S from "./schemas.ts";

@@ -1,12 +1,12 @@
 /** The revocation endpoint (RFC 7009) and the introspection endpoint (RFC 7662): what a client may do with its own tokens. */
 import type { Accounts } from "../accounts/accounts.ts";
 import type { RequestContext } from "../accounts/audit.ts";
-import type { Authenticator } from "../accounts/authenticator.ts";
 import { Session } from "../accounts/credentials.ts";
-import type { Sessions } from "../accounts/sessions.ts";
-import { claimsOf } from "../accounts/signing-keys.ts";
 import type { OAuthClient } from "../accounts/types.ts";
 import { refusedAs } from "../errors.ts";
+import type { Authenticator } from "../sign-in/authenticator.ts";
+import type { Sessions } from "../sign-in/sessions.ts";
+import { claimsOf } from "../sign-in/signing-keys.ts";
 import { authenticateForm, invalidClient, NO_STORE, withHeaderCredentials } from "./client-authentication.ts";
 import type { OAuthResponse, Params } from "./types.ts";
 

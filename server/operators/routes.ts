@@ -7,7 +7,6 @@ import { type Approvals, approvalView, withFirstApproval } from "../accounts/app
 import { audit, contextOf } from "../accounts/audit.ts";
 import type { KycVerification } from "../accounts/kyc.ts";
 import { checkNotOwn, noteOf, OPERATOR, operatorOf } from "../accounts/operator.ts";
-import type { SecondFactors } from "../accounts/second-factors.ts";
 import type { Suspensions } from "../accounts/suspensions.ts";
 import { TERM_FIELDS, TermsChange, termsIn, termsView } from "../accounts/terms.ts";
 import type { User } from "../accounts/types.ts";
@@ -20,6 +19,7 @@ import { pageOf } from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
 import { balanceView } from "../markets/views.ts";
 import { type History, historyPage } from "../queries/history.ts";
+import type { SecondFactors } from "../sign-in/second-factors.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import { MAX_USERS_WALKED } from "./limits.ts";

@@ -1,7 +1,7 @@
 /** The documentation of second factors. */
 import type { Static } from "typebox";
-import type * as F from "../accounts/second-factor-schemas.ts";
 import type { NoteOnly } from "../http/text-schemas.ts";
+import type * as F from "../sign-in/second-factor-schemas.ts";
 import type { OperationTexts } from "./operation-text.ts";
 import * as example from "./samples.ts";
 

@@ -2,7 +2,6 @@
 
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import { actorOf, audit, contextOf } from "../accounts/audit.ts";
-import { checkLive } from "../accounts/authenticator.ts";
 import { badRequest, notFound } from "../errors.ts";
 import { prefers } from "../http/content-negotiation.ts";
 import type { Idempotency } from "../http/idempotency.ts";
@@ -13,6 +12,7 @@ import { balanceView, positionsOf, positionView, solvencyView } from "../markets
 import { CSV } from "../queries/exports.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Payment, Withdrawal } from "../queries/payment-reader.ts";
+import { checkLive } from "../sign-in/authenticator.ts";
 import { setsJson } from "../trading/event-projection.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
 import type { Answer, ExchangeTotals } from "../trading/types.ts";

@@ -8,11 +8,11 @@ import type { ApprovalRow, WithdrawalRow } from "../../engine/projection/load/wa
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, withFirstApproval } from "../accounts/approvals.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
-import { withdrawalPaidMail, withdrawalRefusedMail, withdrawalRequestedMail } from "../accounts/mail-templates.ts";
-import type { Notifier } from "../accounts/notifier.ts";
 import { checkNotOwn, type Operator } from "../accounts/operator.ts";
 import type { Principal } from "../accounts/types.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
+import { withdrawalPaidMail, withdrawalRefusedMail, withdrawalRequestedMail } from "../messages/mail-templates.ts";
+import type { Notifier } from "../messages/notifier.ts";
 import type { History } from "../queries/history.ts";
 import type { Withdrawal } from "../queries/payment-reader.ts";
 import type { Exchange } from "../trading/exchange.ts";

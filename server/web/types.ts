@@ -1,11 +1,11 @@
 /** Types of API responses, derived from the server's schemas. Types only: no server code reaches the bundle. */
 import type { Static } from "typebox";
 import type * as accounts from "../accounts/schemas.ts";
-import type * as secondFactors from "../accounts/second-factor-schemas.ts";
 import type * as markets from "../markets/schemas.ts";
 import type * as notifications from "../notifications/schemas.ts";
 import type * as oauth from "../oauth/schemas.ts";
 import type * as operators from "../operators/schemas.ts";
+import type * as secondFactors from "../sign-in/second-factor-schemas.ts";
 import type * as trading from "../trading/schemas.ts";
 import type * as wallet from "../wallet/schemas.ts";
 import type * as websocket from "../websocket/schemas.ts";

@@ -6,7 +6,6 @@
  * A client that lets more than 1 MiB pile up is closed with 4408: the hub waits for no client.
  */
 import type { TemplatedApp, WebSocket } from "uWebSockets.js";
-import type { Authenticator } from "../accounts/authenticator.ts";
 import type { Credential, Principal } from "../accounts/types.ts";
 import { type ApiError, asApiError } from "../errors.ts";
 import type { Connections } from "../http/connections.ts";
@@ -14,6 +13,7 @@ import { MAX_TURN_MS } from "../http/limits.ts";
 import { API_BASE } from "../http/route.ts";
 import { balanceView, positionsOf, positionView } from "../markets/views.ts";
 import type { History } from "../queries/history.ts";
+import type { Authenticator } from "../sign-in/authenticator.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { UserSink } from "../trading/types.ts";
 import { UserOutbox } from "../trading/user-outbox.ts";

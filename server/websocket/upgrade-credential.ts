@@ -3,8 +3,8 @@
  * that believes to be signed in would wait for its fills for ever. Checks no token.
  */
 import type { HttpRequest } from "uWebSockets.js";
-import { bearerOf } from "../accounts/authenticator.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
+import { bearerOf } from "../sign-in/authenticator.ts";
 
 const PARAMETER = "token";
 /** Header fields in which other exchanges take credentials. */

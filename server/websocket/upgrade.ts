@@ -4,7 +4,6 @@
  */
 import type { HttpRequest, HttpResponse, us_socket_context_t } from "uWebSockets.js";
 import type { Clock } from "../../engine/util/clock.ts";
-import type { Authenticator } from "../accounts/authenticator.ts";
 import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";
 import type { ClientAddress } from "../http/client-address.ts";
@@ -14,6 +13,7 @@ import type { RateLimiter } from "../http/rate-limiter.ts";
 import type { SecurityHeaders } from "../http/security-headers.ts";
 import { replyWithoutRoute } from "../http/server.ts";
 import type { Logger } from "../logger.ts";
+import type { Authenticator } from "../sign-in/authenticator.ts";
 import type { Counters } from "../util/counters.ts";
 import { SocketConnection } from "./connection.ts";
 import { MAX_WS_CONNECTIONS } from "./limits.ts";

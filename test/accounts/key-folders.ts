@@ -7,7 +7,7 @@ import { cpSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JSONWebKeySet } from "jose";
 import { beforeAll } from "vitest";
-import { SigningKeys, type TokenClaims } from "../../server/accounts/signing-keys.ts";
+import { SigningKeys, type TokenClaims } from "../../server/sign-in/signing-keys.ts";
 import { temporaryFolder } from "../support/server.ts";
 
 export const ISSUER = "https://exchange.example";

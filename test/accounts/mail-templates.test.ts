@@ -6,7 +6,7 @@ import {
   phoneCodeText,
   verificationMail,
   withdrawalPaidMail,
-} from "../../server/accounts/mail-templates.ts";
+} from "../../server/messages/mail-templates.ts";
 
 const TO = "ada@mail.example";
 const PHONE = "+447400123456";

@@ -14,8 +14,8 @@ import {
   passwordResetMail,
   phoneCodeText,
   verificationMail,
-} from "../../server/accounts/mail-templates.ts";
-import { MAX_WAITING_MESSAGES, type Mail, Notifier, type NotifierOptions } from "../../server/accounts/notifier.ts";
+} from "../../server/messages/mail-templates.ts";
+import { MAX_WAITING_MESSAGES, type Mail, Notifier, type NotifierOptions } from "../../server/messages/notifier.ts";
 import { SmtpServer, TO, Webhook } from "./message-servers.ts";
 
 const FROM = "Prediction Exchange <no-reply@exchange.example>";

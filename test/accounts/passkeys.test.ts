@@ -3,7 +3,7 @@
  * see test/browser/second-factor.long.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type CreationOptions, Passkeys } from "../../server/accounts/passkeys.ts";
+import { type CreationOptions, Passkeys } from "../../server/sign-in/passkeys.ts";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Answer, Client } from "../support/client.ts";
 import { rowsOf, withDatabase } from "../support/data-dir.ts";

@@ -9,14 +9,14 @@ import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import { pathToFileURL } from "node:url";
 import { hashSync } from "@node-rs/argon2";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { ApiError } from "../../server/errors.ts";
 import {
   MAX_WAITING,
   MAX_WAITING_OF_ACCOUNT,
   MAX_WAITING_OF_ADDRESS,
   PASSWORD_THREADS,
   Passwords,
-} from "../../server/accounts/passwords.ts";
-import { ApiError } from "../../server/errors.ts";
+} from "../../server/sign-in/passwords.ts";
 
 const WORKER = new URL("../../dist/password-worker.js", import.meta.url);
 const PASSWORD = "correct-horse-battery-staple";

@@ -6,7 +6,7 @@
 import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SECOND_FACTOR_KEYS } from "../../server/accounts/second-factor-keys.ts";
+import { SECOND_FACTOR_KEYS } from "../../server/sign-in/second-factor-keys.ts";
 import { admin } from "../support/admin.ts";
 import { expectEndsWell, expectUnlogged } from "../support/checks.ts";
 import { type Answer, askOnce, type Client } from "../support/client.ts";

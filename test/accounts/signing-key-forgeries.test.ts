@@ -15,7 +15,7 @@ import {
 } from "node:crypto";
 import { CompactEncrypt, calculateJwkThumbprint } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { TokenExpired, TokenInvalid } from "../../server/accounts/signing-keys.ts";
+import { TokenExpired, TokenInvalid } from "../../server/sign-in/signing-keys.ts";
 import {
   AUDIENCE,
   encode,

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { calculateJwkThumbprint, createLocalJWKSet, jwtVerify } from "jose";
 import jsonwebtoken from "jsonwebtoken";
 import { describe, expect, test } from "vitest";
-import { type TokenClaims, TokenExpired, TokenInvalid } from "../../server/accounts/signing-keys.ts";
+import { type TokenClaims, TokenExpired, TokenInvalid } from "../../server/sign-in/signing-keys.ts";
 import {
   AUDIENCE,
   CLAIMS,

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { DISCOVERY_MS, MAX_ATTEMPTS, type SocialIdentity, SocialSignIn } from "../../server/accounts/social-sign-in.ts";
+import { DISCOVERY_MS, MAX_ATTEMPTS, type SocialIdentity, SocialSignIn } from "../../server/sign-in/social-sign-in.ts";
 import { FAILED, NOW, providerAt, redirectUri, refusal, signInAt, UNKNOWN, UNREACHABLE } from "./provider-sign-in.ts";
 
 /** The forger's responses in place of the honest provider's. Each receives the parts of the honest response. */

@@ -8,7 +8,7 @@ import {
   readSocialProviders,
   type SocialIdentity,
   type SocialSignIn,
-} from "../../server/accounts/social-sign-in.ts";
+} from "../../server/sign-in/social-sign-in.ts";
 import { TestProvider } from "../support/oidc-provider.ts";
 import { FAILED, NOW, providerAt, redirectUri, refusal, signInAt, UNKNOWN, UNREACHABLE } from "./provider-sign-in.ts";
 

@@ -1,6 +1,6 @@
 /** One-time passwords against the vectors of RFC 4226 and RFC 6238, and the protection against code reuse. */
 import { describe, expect, test } from "vitest";
-import { base32, codeAt, matchStep, STEP_MS, totpUri } from "../../server/accounts/totp.ts";
+import { base32, codeAt, matchStep, STEP_MS, totpUri } from "../../server/sign-in/totp.ts";
 import { readBase32 } from "../support/second-factor.ts";
 
 const SECRET = Buffer.from("12345678901234567890");

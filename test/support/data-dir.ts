@@ -11,7 +11,7 @@ import { recoverTables } from "../../engine/projection/recover.ts";
 import { MIGRATIONS } from "../../engine/projection/schema.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
 import { openDatabase, openReadOnly } from "../../engine/util/wal-database.ts";
-import { SECOND_FACTOR_KEYS } from "../../server/accounts/second-factor-keys.ts";
+import { SECOND_FACTOR_KEYS } from "../../server/sign-in/second-factor-keys.ts";
 import { journalPath, tablesPath } from "../../server/util/data-folder.ts";
 
 const DATABASES = ["exchange.db", "journal.db"];

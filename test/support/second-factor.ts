@@ -1,7 +1,7 @@
 /** An authenticator app; adds it to an account, and signs in with it. */
 import type { Static } from "typebox";
-import type * as F from "../../server/accounts/second-factor-schemas.ts";
-import { codeAt, STEP_MS } from "../../server/accounts/totp.ts";
+import type * as F from "../../server/sign-in/second-factor-schemas.ts";
+import { codeAt, STEP_MS } from "../../server/sign-in/totp.ts";
 import { type Answer, askOnce, Client } from "./client.ts";
 import { PASSWORD, type SignInJson } from "./identity.ts";
 import type { TestServer } from "./server.ts";

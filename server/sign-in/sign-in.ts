@@ -7,28 +7,28 @@
  */
 import { randomBytes, randomInt } from "node:crypto";
 import type { EmailTokenRow } from "../../engine/projection/load/accounts.ts";
+import type { RevokeAccess } from "../accounts/access-revocation.ts";
+import type { Accounts } from "../accounts/accounts.ts";
+import { actorOf, audit, type Change, type RequestContext } from "../accounts/audit.ts";
+import type { Session } from "../accounts/credentials.ts";
+import { MAX_MESSAGES_PER_HOUR, RESET_PASSWORD_MS, VERIFY_EMAIL_MS } from "../accounts/limits.ts";
+import { isEmail } from "../accounts/schemas.ts";
+import { hashToken } from "../accounts/token-hash.ts";
+import type { Principal, User } from "../accounts/types.ts";
+import type { UnverifiedAccounts } from "../accounts/unverified-accounts.ts";
+import { changeUser } from "../accounts/users.ts";
 import { ApiError, badRequest, ErrorKind, refusedAs } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
+import { passwordChangedMail, passwordResetMail, verificationMail } from "../messages/mail-templates.ts";
+import type { Notifier } from "../messages/notifier.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import type { RequestedWrite } from "../writes/types.ts";
-import type { RevokeAccess } from "./access-revocation.ts";
-import type { Accounts } from "./accounts.ts";
-import { actorOf, audit, type Change, type RequestContext } from "./audit.ts";
-import type { Session } from "./credentials.ts";
-import { MAX_MESSAGES_PER_HOUR, RESET_PASSWORD_MS, VERIFY_EMAIL_MS } from "./limits.ts";
-import { passwordChangedMail, passwordResetMail, verificationMail } from "./mail-templates.ts";
-import type { Notifier } from "./notifier.ts";
 import type { Passwords } from "./passwords.ts";
-import { isEmail } from "./schemas.ts";
 import type { Challenge, SecondFactorSignIn } from "./second-factor-sign-in.ts";
 import type { FactorProof } from "./second-factors.ts";
 import type { Sessions, Tokens } from "./sessions.ts";
 import type { SocialIdentity } from "./social-sign-in.ts";
-import { hashToken } from "./token-hash.ts";
-import type { Principal, User } from "./types.ts";
-import type { UnverifiedAccounts } from "./unverified-accounts.ts";
-import { changeUser } from "./users.ts";
 
 /** Delay before work whose timing the response must not reveal, ms. */
 const HIDDEN_WORK_MS = { min: 50, max: 250 };

@@ -8,15 +8,9 @@
 import { randomBytes } from "node:crypto";
 import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
 import { assert } from "../../engine/util/assert.ts";
-import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
-import { BoundedMap } from "../util/bounded-map.ts";
-import { HourlyLimit } from "../util/hourly-limit.ts";
-import { KeyedMutex } from "../util/keyed-mutex.ts";
-import type { LogWriter } from "../writes/log-writer.ts";
-import type { RequestedWrite } from "../writes/types.ts";
-import type { Accounts } from "./accounts.ts";
-import { actorOf, audit, type RequestContext } from "./audit.ts";
-import type { Session } from "./credentials.ts";
+import type { Accounts } from "../accounts/accounts.ts";
+import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
+import type { Session } from "../accounts/credentials.ts";
 import {
   MAX_PASSKEYS_PER_USER,
   MAX_PENDING_FACTORS,
@@ -25,16 +19,22 @@ import {
   MAX_WRONG_CODES_PER_HOUR,
   PENDING_FACTOR_MS,
   PROOF_MS,
-} from "./limits.ts";
-import { secondFactorChangedMail, secondFactorsResetMail } from "./mail-templates.ts";
-import type { Notifier } from "./notifier.ts";
-import type { Operator } from "./operator.ts";
+} from "../accounts/limits.ts";
+import type { Operator } from "../accounts/operator.ts";
+import type { FactorKind, Principal, User } from "../accounts/types.ts";
+import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
+import { secondFactorChangedMail, secondFactorsResetMail } from "../messages/mail-templates.ts";
+import type { Notifier } from "../messages/notifier.ts";
+import { BoundedMap } from "../util/bounded-map.ts";
+import { HourlyLimit } from "../util/hourly-limit.ts";
+import { KeyedMutex } from "../util/keyed-mutex.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedWrite } from "../writes/types.ts";
 import { type CreationOptions, newPasskeySecret, type Passkeys } from "./passkeys.ts";
 import type { Passwords } from "./passwords.ts";
 import type { FactorProof, SecondFactors } from "./second-factors.ts";
 import type { Sessions } from "./sessions.ts";
 import { base32, matchStep, SECRET_BYTES, totpUri } from "./totp.ts";
-import type { FactorKind, Principal, User } from "./types.ts";
 
 const ISSUER = "Prediction Exchange";
 const USUAL_NAMES: Readonly<Record<FactorKind, string>> = { totp: "Authenticator app", passkey: "Passkey" };

@@ -1,11 +1,11 @@
 /** The shapes of second factors: the second step of a sign-in, enrolment, lists, resets. */
 
 import Type, { type TSchema } from "typebox";
+import { RECOVERY_CODES } from "../accounts/limits.ts";
+import { Approval, SignIn } from "../accounts/schemas.ts";
+import { FACTOR_KINDS, PROOF_METHODS } from "../accounts/types.ts";
 import { closed, Id, names, nullable, Time } from "../http/schemas.ts";
-import { RECOVERY_CODES } from "./limits.ts";
-import { Approval, SignIn } from "./schemas.ts";
 import { OWNER_PROOF_METHODS } from "./second-factor-settings.ts";
-import { FACTOR_KINDS, PROOF_METHODS } from "./types.ts";
 
 const Challenge = Type.String({ minLength: 1, maxLength: 200, description: "from the first step" });
 const Code = Type.String({

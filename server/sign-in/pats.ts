@@ -2,17 +2,17 @@
 
 import { randomBytes } from "node:crypto";
 import { assert } from "../../engine/util/assert.ts";
+import type { Accounts } from "../accounts/accounts.ts";
+import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
+import { type Pat, TOKEN_PREFIX, TOKEN_SHOWN_LENGTH } from "../accounts/credentials.ts";
+import { MAX_PATS_PER_USER } from "../accounts/limits.ts";
+import { hashToken } from "../accounts/token-hash.ts";
+import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { isAddressRange } from "../http/client-address.ts";
 import { InFlightCounter } from "../util/in-flight-counter.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import type { RequestedWrite } from "../writes/types.ts";
-import type { Accounts } from "./accounts.ts";
-import { actorOf, audit, type RequestContext } from "./audit.ts";
-import { type Pat, TOKEN_PREFIX, TOKEN_SHOWN_LENGTH } from "./credentials.ts";
-import { MAX_PATS_PER_USER } from "./limits.ts";
-import { hashToken } from "./token-hash.ts";
-import type { Principal } from "./types.ts";
 
 const TOKEN_BYTES = 32;
 

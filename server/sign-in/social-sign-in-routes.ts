@@ -1,11 +1,11 @@
 /** The routes of sign-in through identity providers. The browser carries each attempt in a cookie of its own. */
 
+import { contextOf } from "../accounts/audit.ts";
+import * as S from "../accounts/schemas.ts";
 import { type ApiError, asApiError } from "../errors.ts";
 import { cookieIn, setCookie } from "../http/cookies.ts";
 import { type Route, route } from "../http/route.ts";
 import { Nothing } from "../http/schemas.ts";
-import { contextOf } from "./audit.ts";
-import * as S from "./schemas.ts";
 import { FirstStep } from "./second-factor-schemas.ts";
 import type { Challenge } from "./second-factor-sign-in.ts";
 import { SessionCookie } from "./session-cookie.ts";

@@ -3,16 +3,17 @@
  * thread, so its principal arrives asynchronously. Every use checks what may have changed: the credential's end, expiry,
  * suspension, the client's address.
  */
+
+import type { Accounts } from "../accounts/accounts.ts";
+import { Pat, Session } from "../accounts/credentials.ts";
+import { LAST_USE_INTERVAL_MS, MAX_KNOWN_TOKENS, MAX_TOKEN_LENGTH, MAX_VERIFICATIONS } from "../accounts/limits.ts";
+import { TokenPrincipal } from "../accounts/principal.ts";
+import { hashToken } from "../accounts/token-hash.ts";
+import type { Credential, Principal, TokenAuthenticator } from "../accounts/types.ts";
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import { type ClientAddress, isListed } from "../http/client-address.ts";
 import { BoundedMap } from "../util/bounded-map.ts";
-import type { Accounts } from "./accounts.ts";
-import { Pat, Session } from "./credentials.ts";
-import { LAST_USE_INTERVAL_MS, MAX_KNOWN_TOKENS, MAX_TOKEN_LENGTH, MAX_VERIFICATIONS } from "./limits.ts";
-import { TokenPrincipal } from "./principal.ts";
 import { claimsOf, type SigningKeys, type TokenClaims, TokenExpired } from "./signing-keys.ts";
-import { hashToken } from "./token-hash.ts";
-import type { Credential, Principal, TokenAuthenticator } from "./types.ts";
 
 const tokenInvalid = (): ApiError => new ApiError(ErrorKind.unauthenticated, "the token is not valid");
 const tokenExpired = (): ApiError => new ApiError(ErrorKind.tokenExpired, "the token has expired");

@@ -1,16 +1,17 @@
 /** The routes of sign-up and sign-in by password: registration, verification, sessions, password resets. */
 
+import { contextOf, type RequestContext } from "../accounts/audit.ts";
+import { REFRESH_GRACE_MS } from "../accounts/limits.ts";
+import * as S from "../accounts/schemas.ts";
+import type { Principal } from "../accounts/types.ts";
+import { type LedgerOwner, userView } from "../accounts/views.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { OWN_SESSION, type Route, type RouteRequest, route, SIGNS_IN } from "../http/route.ts";
 import { Nothing } from "../http/schemas.ts";
-import { contextOf, type RequestContext } from "./audit.ts";
-import { REFRESH_GRACE_MS } from "./limits.ts";
-import * as S from "./schemas.ts";
 import { FirstStep } from "./second-factor-schemas.ts";
 import { COOKIE_GUARDS, SessionCookie } from "./session-cookie.ts";
 import type { SignInService } from "./sign-in.ts";
-import type { Principal } from "./types.ts";
-import { firstStepJson, type LedgerOwner, signedInJson, userView } from "./views.ts";
+import { firstStepJson, signedInJson } from "./views.ts";
 
 export interface SignInContext {
   readonly exchange: LedgerOwner;

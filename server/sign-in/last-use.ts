@@ -1,10 +1,10 @@
 /** Records in the database when tokens, sessions and grants were last used: write-behind, at most once a minute each. */
 
+import { Session } from "../accounts/credentials.ts";
+import type { Credential } from "../accounts/types.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import type { RequestedWrite } from "../writes/types.ts";
 import type { Authenticator } from "./authenticator.ts";
-import { Session } from "./credentials.ts";
-import type { Credential } from "./types.ts";
 
 export class LastUse {
   private readonly authenticator: Authenticator;

@@ -7,15 +7,15 @@
 import { randomBytes } from "node:crypto";
 import type { SecondFactorRow, SecondFactorRows, TotpRow } from "../../engine/projection/load/accounts.ts";
 import { assert } from "../../engine/util/assert.ts";
+import { isSixDigits, withoutSeparators } from "../accounts/code-text.ts";
+import { RECOVERY_CODES } from "../accounts/limits.ts";
+import { hashToken } from "../accounts/token-hash.ts";
+import type { ProofMethod } from "../accounts/types.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import type { RequestedWrite } from "../writes/types.ts";
-import { isSixDigits, withoutSeparators } from "./code-text.ts";
-import { RECOVERY_CODES } from "./limits.ts";
 import type { Passkeys } from "./passkeys.ts";
 import type { SecondFactorKeys } from "./second-factor-keys.ts";
-import { hashToken } from "./token-hash.ts";
 import { base32, matchStep } from "./totp.ts";
-import type { ProofMethod } from "./types.ts";
 
 /** A proof of a second factor: a six-digit code, a recovery code, or a browser's response for a passkey. */
 export interface FactorProof {

@@ -7,25 +7,25 @@
  * the account's bound; and passkeys work even when it is exhausted.
  */
 import { randomBytes } from "node:crypto";
-import { ApiError, badRequest, ErrorKind } from "../errors.ts";
-import { BoundedMap } from "../util/bounded-map.ts";
-import { HourlyLimit } from "../util/hourly-limit.ts";
-import type { LogWriter } from "../writes/log-writer.ts";
-import type { RequestedWrite } from "../writes/types.ts";
-import { audit, type RequestContext } from "./audit.ts";
+import { audit, type RequestContext } from "../accounts/audit.ts";
 import {
   MAX_CHALLENGES,
   MAX_CHALLENGES_PER_USER,
   MAX_WRONG_CODES,
   MAX_WRONG_CODES_PER_HOUR,
   SIGN_IN_CHALLENGE_MS,
-} from "./limits.ts";
-import { recoveryCodeUsedMail, wrongCodesMail } from "./mail-templates.ts";
-import type { Notifier } from "./notifier.ts";
+} from "../accounts/limits.ts";
+import { hashToken } from "../accounts/token-hash.ts";
+import type { ProofMethod, User } from "../accounts/types.ts";
+import { ApiError, badRequest, ErrorKind } from "../errors.ts";
+import { recoveryCodeUsedMail, wrongCodesMail } from "../messages/mail-templates.ts";
+import type { Notifier } from "../messages/notifier.ts";
+import { BoundedMap } from "../util/bounded-map.ts";
+import { HourlyLimit } from "../util/hourly-limit.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
+import type { RequestedWrite } from "../writes/types.ts";
 import { newPasskeySecret, type Passkeys, type RequestOptions } from "./passkeys.ts";
 import type { FactorProof, SecondFactors, UsedFactor } from "./second-factors.ts";
-import { hashToken } from "./token-hash.ts";
-import type { ProofMethod, User } from "./types.ts";
 
 const CHALLENGE_PREFIX = "pm_chl_";
 const CHALLENGE_BYTES = 32;

@@ -1,19 +1,19 @@
 /** The routes of second factors: the second step of a sign-in, the owner's settings, and resets by operators. */
 
 import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
+import type { Accounts } from "../accounts/accounts.ts";
+import { type Approvals, approvalView, withFirstApproval } from "../accounts/approvals.ts";
+import { contextOf } from "../accounts/audit.ts";
+import { PROOF_MS } from "../accounts/limits.ts";
+import { noteOf, OPERATOR, operatorOf } from "../accounts/operator.ts";
+import { SignIn } from "../accounts/schemas.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { OWN_SESSION, pathId, type Route, route, SECRET_ONCE, SIGNS_IN } from "../http/route.ts";
 import { Nothing } from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
-import type { Accounts } from "./accounts.ts";
-import { type Approvals, approvalView, withFirstApproval } from "./approvals.ts";
-import { contextOf } from "./audit.ts";
-import { PROOF_MS } from "./limits.ts";
-import { secondFactorResetRequestedMail } from "./mail-templates.ts";
-import type { Notifier } from "./notifier.ts";
-import { noteOf, OPERATOR, operatorOf } from "./operator.ts";
+import { secondFactorResetRequestedMail } from "../messages/mail-templates.ts";
+import type { Notifier } from "../messages/notifier.ts";
 import type { Passkeys } from "./passkeys.ts";
-import { SignIn } from "./schemas.ts";
 import * as F from "./second-factor-schemas.ts";
 import type { SecondFactorSettings } from "./second-factor-settings.ts";
 import type { SecondFactors } from "./second-factors.ts";

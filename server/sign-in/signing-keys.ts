@@ -21,7 +21,7 @@ import {
   jwtVerify,
   SignJWT,
 } from "jose";
-import { MAX_TOKEN_LENGTH } from "./limits.ts";
+import { MAX_TOKEN_LENGTH } from "../accounts/limits.ts";
 import { SECOND_FACTOR_KEYS } from "./second-factor-keys.ts";
 
 export type TokenClaims = JWTPayload;

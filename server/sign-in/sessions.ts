@@ -8,20 +8,20 @@
  */
 import { randomBytes } from "node:crypto";
 import type { SessionRow } from "../../engine/projection/load/accounts.ts";
+import type { Accounts } from "../accounts/accounts.ts";
+import { amrOf } from "../accounts/amr.ts";
+import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
+import type { Session } from "../accounts/credentials.ts";
+import { MAX_SESSIONS_PER_GRANT, MAX_SESSIONS_PER_USER } from "../accounts/limits.ts";
+import { RefreshGrace } from "../accounts/refresh-grace.ts";
+import { hashToken, isHashOf } from "../accounts/token-hash.ts";
+import type { Grant, Principal, ProofMethod, User } from "../accounts/types.ts";
+import { SCOPES } from "../accounts/types.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import type { RequestedAudit, RequestedWrite } from "../writes/types.ts";
-import type { Accounts } from "./accounts.ts";
-import { amrOf } from "./amr.ts";
-import { actorOf, audit, type RequestContext } from "./audit.ts";
 import type { Authenticator } from "./authenticator.ts";
-import type { Session } from "./credentials.ts";
-import { MAX_SESSIONS_PER_GRANT, MAX_SESSIONS_PER_USER } from "./limits.ts";
-import { RefreshGrace } from "./refresh-grace.ts";
 import type { SigningKeys } from "./signing-keys.ts";
-import { hashToken, isHashOf } from "./token-hash.ts";
-import type { Grant, Principal, ProofMethod, User } from "./types.ts";
-import { SCOPES } from "./types.ts";
 
 export interface Tokens {
   readonly session: Session;
