@@ -30,6 +30,8 @@ const SEED = 1;
 const QUALITY = 80;
 /** The charts and their labels are drawn. */
 const DRAWN_MS = 1_000;
+/** On a busy machine. */
+const PATIENCE_MS = 120_000;
 
 interface Stage {
   readonly browser: Browser;
@@ -50,6 +52,7 @@ function contextFor(stage: Stage, { isGuest = false, width }: Scene): Promise<Br
 
 async function openContext({ browser, url, password }: Stage, isGuest: boolean, isPhone: boolean) {
   const context = await browser.newContext({ baseURL: url, hasTouch: isPhone, isMobile: isPhone });
+  context.setDefaultTimeout(PATIENCE_MS);
   if (isGuest) return context;
   const page = await context.newPage();
   await page.goto("/sign-in");

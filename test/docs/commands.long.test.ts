@@ -135,7 +135,7 @@ describe("served until Ctrl-C, twice", () => {
   });
 });
 
-test.skipIf(NO_BROWSER)(PICTURE, { timeout: 200_000 }, async () => {
+test.skipIf(NO_BROWSER)(PICTURE, { timeout: 320_000 }, async () => {
   const picture = join(folder, "docs/figures/page.webp");
   rmSync(picture, { force: true });
   const { code, output } = await run(PICTURE);
