@@ -6,7 +6,7 @@
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { BOTS } from "../../bench/demo/crowd.ts";
@@ -68,6 +68,7 @@ async function openContext({ browser, url, password }: Stage, isGuest: boolean, 
 async function save(page: Page, path: string): Promise<void> {
   const session = await page.context().newCDPSession(page);
   const { data } = await session.send("Page.captureScreenshot", { format: "webp", quality: QUALITY });
+  mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, Buffer.from(data, "base64"));
   process.stdout.write(`${path}\n`);
 }
@@ -92,7 +93,6 @@ async function takeFigures(stage: Stage): Promise<void> {
 }
 
 async function takeAll(stage: Stage, folder: string, drawn: string | null): Promise<void> {
-  mkdirSync(folder, { recursive: true });
   const rows: string[] = [];
   for (const scene of SCENES) {
     for (const theme of THEMES) {
