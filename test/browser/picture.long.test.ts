@@ -50,6 +50,12 @@ describe.skipIf(NO_BROWSER)("a market's picture", () => {
     await dialog.getByText(/can't read this file/).waitFor();
     await dialog.getByLabel("Picture").setInputFiles(LARGE);
     await expect.poll(() => shownIn(desk, "dialog"), PATIENTLY).toBe(192);
+    // What is removed before it was saved is gone from the dialog.
+    await dialog.getByRole("button", { name: "Remove" }).click();
+    expect(await shownIn(desk, "dialog")).toBe(0);
+    await dialog.getByLabel("Picture").setInputFiles([]);
+    await dialog.getByLabel("Picture").setInputFiles(LARGE);
+    await expect.poll(() => shownIn(desk, "dialog"), PATIENTLY).toBe(192);
     await save();
     await expect.poll(() => shownIn(reader, ".market-head"), PATIENTLY).toBe(96);
     await reader.goto("/");

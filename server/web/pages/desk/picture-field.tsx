@@ -24,14 +24,16 @@ interface PictureFieldProps {
 export function PictureField({ slug, current, value, onChange }: PictureFieldProps) {
   const id = useId();
   const [problem, setProblem] = useState<string | null>(null);
-  const [shown, setShown] = useState<string | null>(current);
+  /** The chosen file, as a data URL. */
+  const [chosen, setChosen] = useState<string | null>(null);
+  const shown = value === undefined ? current : value === null ? null : chosen;
   const choose = async (input: HTMLInputElement): Promise<void> => {
     const file = input.files?.[0];
     if (file === undefined) return;
     try {
       const scaled = await scaledDown(file);
       setProblem(null);
-      setShown(scaled);
+      setChosen(scaled);
       onChange(scaled.slice(scaled.indexOf(",") + 1));
     } catch {
       input.value = "";
@@ -42,7 +44,7 @@ export function PictureField({ slug, current, value, onChange }: PictureFieldPro
     <div class="field">
       <label for={id}>Picture</label>
       <div class="row">
-        <Tile slug={slug} picture={value === null ? null : shown} size="large" />
+        <Tile slug={slug} picture={shown} size="large" />
         <input
           id={id}
           type="file"
@@ -51,7 +53,7 @@ export function PictureField({ slug, current, value, onChange }: PictureFieldPro
           aria-describedby={`${id}-hint`}
           onChange={(event) => void choose(event.currentTarget)}
         />
-        {(value === undefined ? current : value) !== null && (
+        {shown !== null && (
           <button type="button" class="quiet" onClick={() => onChange(current === null ? undefined : null)}>
             Remove
           </button>
