@@ -5,6 +5,8 @@ import { learnDate } from "./clock.ts";
 import { base } from "./router.ts";
 
 export const API = `${base}api/v1`;
+/** For people, too: what the exchange owes, and that it has it. */
+export const SOLVENCY = `${API}/solvency`;
 
 /** The message of a read without a response, which can be repeated at any time. */
 export const NO_ANSWER_TO_READ = "no response to a read";

@@ -1,7 +1,7 @@
 /** The layout of every page: header, connection status, footer, tabs. Loads pages on demand. */
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, NO_ANSWER_TO_READ } from "./api.ts";
+import { ApiError, NO_ANSWER_TO_READ, SOLVENCY } from "./api.ts";
 import { timeZone } from "./browser.ts";
 import { clock } from "./format.ts";
 import { Feed } from "./pages/feed.tsx";
@@ -178,7 +178,7 @@ function Footer() {
         {state === "live" ? "Prices live" : state === "stale" ? "Disconnected" : "Connecting…"}
       </span>
       <a href={href("/docs")}>API reference</a>
-      <a href={`${href("/")}api/v1/solvency`}>Solvency</a>
+      <a href={SOLVENCY}>Solvency</a>
       <span>Times are in {timeZone()}.</span>
       <span>Each share of the winning outcome pays 1 USDC.</span>
     </footer>

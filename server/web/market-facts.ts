@@ -22,6 +22,10 @@ export function dayChanges({ outcomes }: Pick<Market, "outcomes">): readonly (nu
   return [change, change === null ? null : -change];
 }
 
+/** Of those that have a book, the market that was traded most in 24 hours. */
+export const mostTraded = (markets: readonly Market[]): Market | undefined =>
+  markets.filter(isRunning).sort((a, b) => b.volume_24h - a.volume_24h)[0];
+
 /** The outcome that pays in full; undefined without one, or before the market is resolved. */
 export const winnerOf = ({ outcomes, resolution }: Pick<Market, "outcomes" | "resolution">): Outcome | undefined =>
   outcomes.find(({ id }) => id === resolution?.outcome_id);

@@ -85,11 +85,14 @@ export function chances({ outcomes }: Pick<Market, "outcomes">): readonly (numbe
 
 const PERCENT_BPS = 100;
 
-/** What a chance leaves, so that the two add up to 100 as they are shown, in whole percent. */
-function oppositeOf(bps: number): number {
+/** A chance as it is shown: in whole percent, but for what is less than one from an end. */
+export function wholePercent(bps: number): number {
   const isNearEnd = bps < PERCENT_BPS || bps > FULL_PRICE_BPS - PERCENT_BPS;
-  return FULL_PRICE_BPS - (isNearEnd ? bps : PERCENT_BPS * Math.round(bps / PERCENT_BPS));
+  return isNearEnd ? bps : PERCENT_BPS * Math.round(bps / PERCENT_BPS);
 }
+
+/** What a chance leaves, so that the two add up to 100 as they are shown. */
+const oppositeOf = (bps: number): number => FULL_PRICE_BPS - wholePercent(bps);
 
 /** The likeliest outcome first. */
 export const byChance = (outcomes: readonly Outcome[]): Outcome[] =>

@@ -1,17 +1,15 @@
 /** The frame of the pages that let people in: the form, and beside it, where there is room, what the exchange is about. */
 import "./account.css";
+import { SOLVENCY } from "../api.ts";
 import { cents, chanceText } from "../format.ts";
 import { isBinary } from "../market-facts.ts";
 import { chance } from "../market-tickers.ts";
-import { href } from "../router.ts";
 import { request } from "../session.ts";
 import type { Feed, Market } from "../types.ts";
 import { Icon } from "../ui/icon.tsx";
 import { type Children, useFetch } from "../ui/use-data.ts";
-import { useMedia } from "../ui/use-media.ts";
+import { useMedia, WIDE } from "../ui/use-media.ts";
 import { MarketCards } from "./feed/cards.tsx";
-
-const WIDE = "(min-width: 64em)";
 
 export function Entrance({ children }: { children: Children }) {
   const isWide = useMedia(WIDE);
@@ -40,7 +38,7 @@ function About() {
         <Point title="No fee to buy, none at resolution.">A fee is due only where you sell before it.</Point>
         <Point title="A share of the right outcome pays 1 USDC.">{priceText(market)}</Point>
         <Point title="Every balance is backed.">
-          <a href={`${href("/")}api/v1/solvency`}>See today's solvency</a>
+          <a href={SOLVENCY}>See today's solvency</a>
         </Point>
       </ul>
     </aside>

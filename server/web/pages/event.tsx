@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
 import { capitalized, compact, dateTime, shares } from "../format.ts";
 import { cacheMarkets } from "../market-cache.ts";
-import { isRunning } from "../market-facts.ts";
+import { isRunning, mostTraded } from "../market-facts.ts";
 import { href } from "../router.ts";
 import { request } from "../session.ts";
 import type { Market, MarketEvent, Page } from "../types.ts";
@@ -49,7 +49,7 @@ function EventView({ event }: { event: MarketEvent }) {
     setCursor(page.next_cursor);
   });
   const markets = [...new Map([...event.markets, ...laterMarkets].map((market) => [market.id, market])).values()];
-  const [leader] = event.markets.filter(isRunning).sort((a, b) => b.volume_24h - a.volume_24h);
+  const leader = mostTraded(event.markets);
   const others = markets.filter(({ id: marketId }) => marketId !== leader?.id);
   return (
     <>

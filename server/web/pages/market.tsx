@@ -30,15 +30,12 @@ import { toast } from "../ui/toast.tsx";
 import { useAfterPaint } from "../ui/use-after-paint.ts";
 import { type Children, useFetch } from "../ui/use-data.ts";
 import { useEdge } from "../ui/use-edge.ts";
-import { PHONE, useMedia } from "../ui/use-media.ts";
+import { PHONE, useMedia, WIDE } from "../ui/use-media.ts";
 import { usePart } from "../ui/use-part.ts";
 import { MarketFigures, MarketHeader } from "./market/header.tsx";
 import { Outcomes } from "./market/outcomes.tsx";
 import { type Part, PartTabs } from "./market/part-tabs.tsx";
 import { Rules } from "./market/rules.tsx";
-
-/** On wide screens the ticket is a column; on narrow ones a bar at the bottom opens it. */
-const WIDE = "(min-width: 64em)";
 
 interface MarketOptions {
   param: string;
@@ -113,7 +110,7 @@ function MarketView({ market: given, others }: { market: Market; others: Childre
   const change = (changes: Partial<Draft>): void => setDraft((before) => ({ ...before, ...changes }));
   const choose = (id: number): void => setSearch({ outcome: String(id) });
   const isSignedIn = sessionState.value === "in";
-  const OwnTrading = useOwnTrading(isSignedIn);
+  const OwnTrading = useOwnTrading(isSignedIn && !isOfEvent);
   const limits = useFetch<Limits>(isSignedIn ? (signal) => request("GET", "/me/limits", { signal }) : null, "limits");
   const open = openOrders.value;
   const own = useMemo(() => (open ?? []).filter(({ market_id }) => market_id === market.id), [open, market.id]);

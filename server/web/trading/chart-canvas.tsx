@@ -1,7 +1,7 @@
 /** Draws candles with lightweight-charts: a line for each outcome, or one outcome's candles. Loads the library when it is shown. */
 import type { IChartApi, ISeriesApi, MouseEventParams, SeriesType, UTCTimestamp } from "lightweight-charts";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { chanceText, dateTime } from "../format.ts";
+import { chanceText, dateText, dateTime, shortDate } from "../format.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { type Candle, DAY_MS } from "./candles.ts";
 
@@ -291,8 +291,6 @@ function watchColors(changed: () => void): () => void {
 
 const UTC_DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });
 
-const SHORT_DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
-
 const SHORT_TIME = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 
 const MIDNIGHT = "00:00";
@@ -301,12 +299,12 @@ const MIDNIGHT = "00:00";
 const LAST_KIND_OF_DAY = 2;
 
 /** Daily candles are labeled in UTC, whatever the browser's time zone. */
-export const timeOf = (at: number, isDaily: boolean): string => (isDaily ? UTC_DAY.format(at) : dateTime(at));
+export const timeOf = (at: number, isDaily: boolean): string => (isDaily ? dateText(UTC_DAY, at) : dateTime(at));
 
 function tickText(at: number, kind: number, isDaily: boolean): string {
-  if (isDaily) return UTC_DAY.format(at).replace(/ \d{4}$/, "");
+  if (isDaily) return dateText(UTC_DAY, at).replace(/ \d{4}$/, "");
   const time = SHORT_TIME.format(at);
   if (kind > LAST_KIND_OF_DAY) return time;
   // The library's days start at midnight UTC.
-  return time === MIDNIGHT ? SHORT_DAY.format(at) : `${SHORT_DAY.format(at)} ${time}`;
+  return time === MIDNIGHT ? shortDate(at) : `${shortDate(at)} ${time}`;
 }

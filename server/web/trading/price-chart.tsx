@@ -3,7 +3,7 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { chanceText, date, priceNumber, shares } from "../format.ts";
 import { dayChanges, endOf, isBinary, isRunning, winnerOf } from "../market-facts.ts";
-import { byChance, chances } from "../market-tickers.ts";
+import { byChance, chances, wholePercent } from "../market-tickers.ts";
 import { required } from "../required.ts";
 import { href } from "../router.ts";
 import { Dot, seriesOf } from "../series.tsx";
@@ -55,7 +55,7 @@ export function PriceChart({ market, outcome, depth, isNamed = false }: ChartPro
   const { data, error, reload } = useChartData(market, drawn, range);
   const whole = useMemo(() => (data === null ? null : withOpposite(market.outcomes, data)), [data, market.id]);
   // As they are shown, in whole percent: not again for every tick.
-  const now = view === "line" && isRunning(market) ? chances(market).map(wholePercent) : null;
+  const now = view === "line" && isRunning(market) ? chances(market).map((bps) => bps && wholePercent(bps)) : null;
   const drawings = useMemo(
     () => (whole === null ? [] : drawingsOf(market, drawn, whole.candles, now)),
     [whole, market.id, drawn, now?.join()],
@@ -159,9 +159,6 @@ function endingWith(candles: readonly Candle[], close: number | null): readonly 
   const [at, open, high, low, , volume] = last;
   return [...candles.slice(0, -1), [at, open, high, low, close, volume]];
 }
-
-const wholePercent = (bps: number | null): number | null =>
-  bps === null || bps < 100 || bps > 9_900 ? bps : 100 * Math.round(bps / 100);
 
 function ChartHead({ market, outcome, drawn }: { market: Market; outcome: Outcome; drawn: readonly Outcome[] }) {
   const { outcomes, resolution } = market;

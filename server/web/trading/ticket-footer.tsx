@@ -149,28 +149,15 @@ function Summary({ draft, preview: { summary, bound }, context }: Pick<FooterPro
   const isBuy = draft.side === "buy";
   const profit = notional === 0 ? 0 : Math.round((100 * (payout - notional)) / notional);
   return (
-    <dl class="order-summary" translate={false}>
-      <div>
-        <dt>{parts.join(", ")}</dt>
-        <dd>
-          {isBuy ? "Cost" : "Sale"} <b>{money(notional)}</b>
-        </dd>
-      </div>
-      <div>
-        <dt>{isBuy ? `Fee 0.00${todayText(summary, context)}` : `Fee ${percent(context.feeBps)} −${money(fee)}`}</dt>
-        <dd>
-          {isBuy ? (
-            <>
-              Pays <b>{money(payout)}</b> <span class="faint">+{shares(profit)}%</span>
-            </>
-          ) : (
-            <>
-              You get <b>{money(notional - fee)}</b>
-            </>
-          )}
-        </dd>
-      </div>
-    </dl>
+    <Lines
+      first={[parts.join(", "), isBuy ? "Cost" : "Sale", money(notional)]}
+      second={
+        isBuy
+          ? [`Fee 0.00${todayText(summary, context)}`, "Pays", money(payout)]
+          : [`Fee ${percent(context.feeBps)} −${money(fee)}`, "You get", money(notional - fee)]
+      }
+      profit={isBuy ? `+${shares(profit)}%` : null}
+    />
   );
 }
 
@@ -178,19 +165,29 @@ function Summary({ draft, preview: { summary, bound }, context }: Pick<FooterPro
 function NoSummary({ draft, context }: Pick<FooterProps, "draft" | "context">) {
   const isBuy = draft.side === "buy";
   return (
+    <Lines
+      first={["No amount yet", isBuy ? "Cost" : "Sale", "–"]}
+      second={isBuy ? ["Fee 0.00", "Pays", "–"] : [`Fee ${percent(context.feeBps)}`, "You get", "–"]}
+      profit={null}
+    />
+  );
+}
+
+type Line = readonly [what: string, label: string, amount: string];
+
+/** @param profit on what is paid, in percent */
+function Lines({ first, second, profit }: { first: Line; second: Line; profit: string | null }) {
+  return (
     <dl class="order-summary" translate={false}>
-      <div>
-        <dt>No amount yet</dt>
-        <dd>
-          {isBuy ? "Cost" : "Sale"} <b>–</b>
-        </dd>
-      </div>
-      <div>
-        <dt>{isBuy ? "Fee 0.00" : `Fee ${percent(context.feeBps)}`}</dt>
-        <dd>
-          {isBuy ? "Pays" : "You get"} <b>–</b>
-        </dd>
-      </div>
+      {[first, second].map(([what, label, amount]) => (
+        <div key={label}>
+          <dt>{what}</dt>
+          <dd>
+            {label} <b>{amount}</b>
+            {label === second[1] && profit !== null && <span class="faint"> {profit}</span>}
+          </dd>
+        </div>
+      ))}
     </dl>
   );
 }

@@ -57,14 +57,7 @@ export function Field({
   };
   return (
     <div class={`field ${size}`}>
-      {aside === undefined ? (
-        <label for={id}>{label}</label>
-      ) : (
-        <div class="label-row">
-          <label for={id}>{label}</label>
-          {aside}
-        </div>
-      )}
+      <Label id={id} text={label} aside={aside} />
       <div class={onStep === undefined ? "input" : "input stepper"}>
         {onStep !== undefined && <StepButton direction={-1} label={label} onStep={onStep} />}
         <input
@@ -96,6 +89,17 @@ export function Field({
         )}
         {problem ?? hint}
       </div>
+    </div>
+  );
+}
+
+/** @param id of the field @param aside at the end of the label's line */
+export function Label({ id, text, aside }: { id: string; text: string; aside: Children }) {
+  if (aside === undefined) return <label for={id}>{text}</label>;
+  return (
+    <div class="label-row">
+      <label for={id}>{text}</label>
+      {aside}
     </div>
   );
 }

@@ -1,6 +1,7 @@
 /** Password fields: one for an existing password, and one that rates a new password while it is typed. */
 import { useId, useState } from "preact/hooks";
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from "../../accounts/limits.ts";
+import { Label } from "./fields.tsx";
 import type { Children } from "./use-data.ts";
 
 interface PasswordProps {
@@ -32,14 +33,7 @@ export function PasswordField({
   const kind: object = { type: isShown ? "text" : "password" };
   return (
     <div class="field">
-      {aside === undefined ? (
-        <label for={id}>{label}</label>
-      ) : (
-        <div class="label-row">
-          <label for={id}>{label}</label>
-          {aside}
-        </div>
-      )}
+      <Label id={id} text={label} aside={aside} />
       <div class="password">
         <input
           id={id}

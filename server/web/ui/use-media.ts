@@ -3,6 +3,8 @@ import { useEffect, useState } from "preact/hooks";
 
 /** Narrower than this, pages are those of a phone. */
 export const PHONE = "(max-width: 47.99em)";
+/** From this width on, a column stands beside what a page is about. */
+export const WIDE = "(min-width: 64em)";
 
 export function useMedia(query: string): boolean {
   const [matches, setMatches] = useState(() => matchMedia(query).matches);

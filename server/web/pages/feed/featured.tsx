@@ -1,7 +1,7 @@
 /** The leading card of the feed: the market that is traded most, with its chart. */
 import { exchangeTime } from "../../clock.ts";
 import { chanceText, shortDate } from "../../format.ts";
-import { dayChanges, isBinary, isRunning } from "../../market-facts.ts";
+import { dayChanges, isBinary, isRunning, mostTraded } from "../../market-facts.ts";
 import { byChance, chance, chances, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
 import { Dot, seriesOf } from "../../series.tsx";
@@ -26,9 +26,7 @@ const drawnOf = (market: Market): readonly Outcome[] =>
  * there is no chart to show yet.
  */
 export function leaderOf(item: FeedItem): Market | null {
-  const [first] = marketsOf(item)
-    .filter(isRunning)
-    .sort((a, b) => b.volume_24h - a.volume_24h);
+  const first = mostTraded(marketsOf(item));
   return first !== undefined && drawnOf(first).length > 0 ? first : null;
 }
 

@@ -1,13 +1,13 @@
 /** The markets of an event: a table below the one that leads it, and a strip of links on the page of each. */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { chanceText, compact, shares } from "../../format.ts";
+import { chanceText } from "../../format.ts";
 import { dayChanges, isBinary, isRunning } from "../../market-facts.ts";
 import { chance, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
 import type { Market, MarketEvent } from "../../types.ts";
-import { Change } from "../../ui/chance.tsx";
 import { Tile } from "../../ui/tile.tsx";
 import { PriceButton } from "../feed/cards.tsx";
+import { DayChange, TradingHead, Volume } from "./outcomes.tsx";
 
 /** @param name of the column of markets */
 export function OtherMarkets({ markets, name }: { markets: readonly Market[]; name: string }) {
@@ -17,23 +17,7 @@ export function OtherMarkets({ markets, name }: { markets: readonly Market[]; na
         {name}
       </h2>
       <table class="outcomes others">
-        <thead>
-          <tr>
-            <th scope="col">{name}</th>
-            <th scope="col" class="right">
-              Chance
-            </th>
-            <th scope="col" class="right volume">
-              24 h
-            </th>
-            <th scope="col" class="right volume">
-              Volume
-            </th>
-            <th scope="col" class="right">
-              Price of a share
-            </th>
-          </tr>
-        </thead>
+        <TradingHead name={name} chance="Chance" isOpen />
         <tbody>
           {markets.map((market) => (
             <OtherMarket key={market.id} market={market} />
@@ -48,10 +32,9 @@ function OtherMarket({ market: given }: { market: Market }) {
   const { ref, isInView } = useInView<HTMLTableRowElement>();
   const market = useLiveMarket(given, isInView);
   const isTwo = isBinary(market);
-  const [first, second] = market.outcomes;
-  const shown = isTwo ? first : leading(market);
+  const shown = leading(market);
+  const [, second] = market.outcomes;
   if (shown === undefined) return null;
-  const change = dayChanges(market)[shown.index] ?? null;
   return (
     <tr ref={ref}>
       <th scope="row">
@@ -64,10 +47,8 @@ function OtherMarket({ market: given }: { market: Market }) {
         <b class="row-chance">{chanceText(chance(shown))}</b>
         {!isTwo && <small>{shown.name}</small>}
       </td>
-      <td class="right number volume">{change === null ? "–" : <Change bps={change} />}</td>
-      <td class="right number volume" translate={false} title={`${shares(market.volume)} shares`}>
-        {compact(market.volume)}
-      </td>
+      <DayChange bps={dayChanges(market)[shown.index] ?? null} />
+      <Volume count={market.volume} />
       <td class="right">
         <span class="row-prices">
           <PriceButton market={market} outcome={shown} isNamed={isTwo} isYes />
@@ -98,10 +79,11 @@ export function EventStrip({ event, current }: { event: MarketEvent | null; curr
 }
 
 function Sibling({ market: given, isCurrent }: { market: Market; isCurrent: boolean }) {
-  const market = useLiveMarket(given);
-  const best = isBinary(market) ? market.outcomes[0] : leading(market);
+  const { ref, isInView } = useInView<HTMLAnchorElement>();
+  const market = useLiveMarket(given, isInView);
+  const best = leading(market);
   return (
-    <a href={href(`/markets/${market.slug}`)} aria-current={isCurrent ? "page" : undefined}>
+    <a ref={ref} href={href(`/markets/${market.slug}`)} aria-current={isCurrent ? "page" : undefined}>
       <Tile slug={market.slug} picture={market.picture} size="tiny" />
       <span>{market.question}</span>
       {best !== undefined && (

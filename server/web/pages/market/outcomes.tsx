@@ -25,10 +25,6 @@ export function Outcomes({ market, chosen, isNamed = false, onChoose, onTrade }:
   const most = Math.max(1, ...(payouts ?? now).map((each) => each ?? 0));
   const isOpen = status === "open";
   const changes = dayChanges(market);
-  const changeOf = (index: number) => {
-    const change = changes[index] ?? null;
-    return change === null ? "–" : <Change bps={change} />;
-  };
   return (
     <section class="panel" aria-labelledby="outcomes-title">
       <h2 id="outcomes-title" class="hidden">
@@ -36,27 +32,11 @@ export function Outcomes({ market, chosen, isNamed = false, onChoose, onTrade }:
       </h2>
       <table class="outcomes">
         <caption class="hidden">Outcomes with chances and best prices; select one to see its book</caption>
-        <thead>
-          <tr>
-            <th scope="col">{isNamed ? market.question : "Outcome"}</th>
-            <th scope="col" class="right">
-              {payouts === undefined ? "Chance" : "Paid"}
-            </th>
-            {isOpen && (
-              <th scope="col" class="right volume">
-                24 h
-              </th>
-            )}
-            <th scope="col" class="right volume">
-              Volume
-            </th>
-            {isOpen && (
-              <th scope="col" class="right">
-                Price of a share
-              </th>
-            )}
-          </tr>
-        </thead>
+        <TradingHead
+          name={isNamed ? market.question : "Outcome"}
+          chance={payouts === undefined ? "Chance" : "Paid"}
+          isOpen={isOpen}
+        />
         <tbody>
           {outcomes.map((outcome, i) => (
             <tr key={outcome.id} class={outcome.id === chosen ? "chosen" : ""}>
@@ -78,10 +58,8 @@ export function Outcomes({ market, chosen, isNamed = false, onChoose, onTrade }:
                   <b>{payouts === undefined ? chanceText(now[i] ?? null) : cents(payouts[i] ?? 0)}</b>
                 </span>
               </td>
-              {isOpen && <td class="right number volume">{changeOf(i)}</td>}
-              <td class="right number volume" translate={false} title={`${shares(outcome.volume)} shares`}>
-                {compact(outcome.volume)}
-              </td>
+              {isOpen && <DayChange bps={changes[i] ?? null} />}
+              <Volume count={outcome.volume} />
               {isOpen && (
                 <td class="right">
                   <span class="row-prices">
@@ -98,6 +76,43 @@ export function Outcomes({ market, chosen, isNamed = false, onChoose, onTrade }:
     </section>
   );
 }
+
+/** The columns of what can be traded. @param name of the first one @param isOpen prices and changes have columns */
+export function TradingHead({ name, chance, isOpen }: { name: string; chance: string; isOpen: boolean }) {
+  return (
+    <thead>
+      <tr>
+        <th scope="col">{name}</th>
+        <th scope="col" class="right">
+          {chance}
+        </th>
+        {isOpen && (
+          <th scope="col" class="right volume">
+            24 h
+          </th>
+        )}
+        <th scope="col" class="right volume">
+          Volume
+        </th>
+        {isOpen && (
+          <th scope="col" class="right">
+            Price of a share
+          </th>
+        )}
+      </tr>
+    </thead>
+  );
+}
+
+export const DayChange = ({ bps }: { bps: number | null }) => (
+  <td class="right number volume">{bps === null ? "–" : <Change bps={bps} />}</td>
+);
+
+export const Volume = ({ count }: { count: number }) => (
+  <td class="right number volume" translate={false} title={`${shares(count)} shares`}>
+    {compact(count)}
+  </td>
+);
 
 /** A bar from the same start in each row. @param share 0 to 1 */
 const Track = ({ color, share }: { color: string; share: number }) => (
