@@ -1,5 +1,4 @@
 /** Revokes an account's access: sessions, personal access tokens, grants to third parties, and its own OAuth clients. */
-
 import type { LogWriter } from "../writes/log-writer.ts";
 import type { RequestedAudit, RequestedWrite } from "../writes/types.ts";
 import type { Accounts } from "./accounts.ts";

@@ -2,7 +2,6 @@
  * What happens when a thread or the disk fails: trading stops, every caller learns that the outcome is unknown, and the
  * process exits so that its supervisor restarts it. Nothing is retried within the process.
  */
-
 import { FAILED, outcomeUnknown, overloaded } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import type { ProjectedReads } from "../queries/projected-reads.ts";

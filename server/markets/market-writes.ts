@@ -8,7 +8,7 @@ import { UNDECIDED } from "../../engine/projection/load/markets.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import type { RowIds } from "../writes/row-ids.ts";
-import type { AdmittedWrite, CommittedOf, RequestedOf, WriteResult, WriteRoom } from "../writes/types.ts";
+import type { AdmittedWrite, CommittedOf, RequestedOf, WriteRoom } from "../writes/types.ts";
 import { OutcomeIds } from "./outcome-ids.ts";
 import { canTrade, isProposed, type MarketRegistry } from "./registry.ts";
 import type { Holders, Market } from "./types.ts";
@@ -16,9 +16,7 @@ import type { Holders, Market } from "./types.ts";
 /** The engine threads use the last two ids for their warm-up. */
 const LAST_OUTCOME_ID = MAX_OUTCOME_ID - 2;
 
-const KINDS = [
-  ...(["createEvent", "createMarket", "openMarket", "refuseMarket", "describeMarket", "settleMarket"] as const),
-] as const;
+const KINDS = ["createEvent", "createMarket", "openMarket", "refuseMarket", "describeMarket", "settleMarket"] as const;
 type Kind = (typeof KINDS)[number];
 
 /** Reads what only the tables know. Each read shows everything that was committed before it. */
@@ -28,7 +26,7 @@ export interface MarketLookups {
 }
 
 /** What committed writes of markets change in trading. */
-export interface MarketSubscribers {
+export interface MarketEffects {
   readonly markets: {
     /** Runs `run` once the market's engine has room for a command that can't be refused. */
     whenRoom(marketId: number, run: () => void): Promise<void> | undefined;
@@ -47,7 +45,7 @@ export interface MarketSubscribers {
 
 export interface MarketWritesOptions {
   readonly registry: MarketRegistry;
-  readonly trading: MarketSubscribers;
+  readonly trading: MarketEffects;
   readonly ids: RowIds;
   readonly lookups: MarketLookups;
   /** The largest id that an outcome can have. */
@@ -57,7 +55,7 @@ export interface MarketWritesOptions {
 export class MarketWrites implements WriteRoom<Kind, Holders> {
   readonly kinds = KINDS;
   private readonly registry: MarketRegistry;
-  private readonly trading: MarketSubscribers;
+  private readonly trading: MarketEffects;
   private readonly ids: RowIds;
   private readonly lookups: MarketLookups;
   private readonly outcomeIds: OutcomeIds;
@@ -176,7 +174,7 @@ export class MarketWrites implements WriteRoom<Kind, Holders> {
 
   // ---------------------------------------------------------------- committed
 
-  apply(write: CommittedOf<Kind>, _result: WriteResult, holders: Holders | null): Promise<void> | undefined {
+  apply(write: CommittedOf<Kind>, holders: Holders | null): Promise<void> | undefined {
     const { registry, trading } = this;
     switch (write.kind) {
       case "createEvent":

@@ -1,10 +1,10 @@
 /** Operators' pictures of markets: re-encoded on a thread of their own, named after their content. */
 import { createHash } from "node:crypto";
+import type { StoredPicture } from "../../engine/projection/writes/account-write.ts";
 import { badRequest, overloaded } from "../errors.ts";
 import { ThreadPool } from "../util/thread-pool.ts";
 import { MAX_PICTURE_BYTES, MAX_PICTURE_SIDE, MAX_WAITING_PICTURES } from "./limits.ts";
 import type { PictureJob, PictureResult } from "./picture-worker.ts";
-import type { StoredPicture } from "./types.ts";
 
 /** The thread ends after a while without a picture: the decoders keep the memory of the largest. */
 const IDLE_MS = 10_000;

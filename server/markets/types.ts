@@ -81,14 +81,6 @@ export interface Market {
   impliedFollowers: number;
 }
 
-/** A picture as the log and the tables have it. */
-export interface StoredPicture {
-  /** Of the file: the start of its SHA-256, in hex. */
-  readonly hash: string;
-  /** The file, in base64. */
-  readonly webp: string;
-}
-
 /** Whether a ticker has followers, and whether it changed since the last one was sent. */
 export const TickerState = { unwatched: 0, sent: 1, changed: 2 } as const;
 export type TickerState = (typeof TickerState)[keyof typeof TickerState];

@@ -1,5 +1,4 @@
 /** What a user watches: markets and events, kept in the user's row. */
-
 import type { User } from "../accounts/types.ts";
 import { changeUser } from "../accounts/users.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";

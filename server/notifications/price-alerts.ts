@@ -2,7 +2,6 @@
  * Price alerts: a trade at an alert's price or beyond fires it, once. They wait in the users' rows and, by outcome, in
  * memory; an outcome's band of prices tells the registry which trades matter, so that other trades cost two comparisons.
  */
-
 import type { Accounts } from "../accounts/accounts.ts";
 import type { User } from "../accounts/types.ts";
 import { changeUser } from "../accounts/users.ts";

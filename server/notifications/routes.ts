@@ -1,5 +1,4 @@
 /** The routes of notifications, of their settings, and of price alerts. */
-
 import { changeUser } from "../accounts/users.ts";
 import { notFound } from "../errors.ts";
 import { OWN_SESSION, pathId, type Route, route } from "../http/route.ts";

@@ -4,7 +4,6 @@
  * @node-oauth/oauth2-server's; the parts that this file wires together keep clients, grants and codes, and open our
  * sessions.
  */
-
 import type { Accounts } from "../accounts/accounts.ts";
 import type { Authenticator } from "../sign-in/authenticator.ts";
 import type { Sessions } from "../sign-in/sessions.ts";

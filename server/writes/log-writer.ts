@@ -191,7 +191,7 @@ export class LogWriter {
       if (write === null) continue;
       if (isPaymentEntry(write)) result.id = entry;
       entry += entriesOf(write);
-      const applied = this.roomOf(write).apply?.(write, result, i === 0 ? pending.facts : null);
+      const applied = this.roomOf(write).apply?.(write, i === 0 ? pending.facts : null);
       if (applied !== undefined) applying.push(applied);
     }
     const results = pending.admitted.map(({ result }) => result);

@@ -83,5 +83,5 @@ export interface WriteRoom<Kind extends WriteKind = WriteKind, Facts = unknown> 
   /** The fees of users that the write sets. */
   rates?(write: CommittedOf<Kind>): OwnRates[];
   /** Applies a committed write to memory. Resolves once it is applied; undefined when it already is. */
-  apply?(write: CommittedOf<Kind>, result: WriteResult, facts: Facts | null): Promise<void> | undefined;
+  apply?(write: CommittedOf<Kind>, facts: Facts | null): Promise<void> | undefined;
 }

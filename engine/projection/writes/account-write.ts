@@ -142,8 +142,8 @@ export type AccountWrite =
       description: string | null;
       category: string | null;
       closesAt: number | null;
-      /** A WebP file in base64, and the hash that names it; null removes the picture; missing: it stays. */
-      picture?: { hash: string; webp: string } | null;
+      /** Null removes the picture; missing: it stays. */
+      picture?: StoredPicture | null;
     }
   /**
    * Pays all holders of a closed market without live orders, in one transaction.
@@ -159,6 +159,14 @@ export type AccountWrite =
       note: string | null;
       at: number;
     };
+
+/** A market's picture, as the log and the tables have it. */
+export interface StoredPicture {
+  /** Of the file: the start of its SHA-256, in hex. */
+  readonly hash: string;
+  /** A WebP file, in base64. */
+  readonly webp: string;
+}
 
 /** The user id of the exchange's own account. */
 export const HOUSE = 0;
