@@ -4,11 +4,12 @@
  */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { MAX_PICTURE_BYTES } from "../markets/limits.ts";
 import type { ControlRequest } from "./control-socket.ts";
 
 /**
  * How a value is parsed. "user" and "application" may be an email address, which admin.ts resolves to an id; "texts" may be
- * repeated; a "flag" has no value; a "file" is sent in base64.
+ * repeated; a "flag" has no value; a "file", a picture, is sent in base64.
  */
 type Kind = "flag" | "text" | "texts" | "file" | "integer" | "integers" | "amount" | "time" | "user" | "application";
 
@@ -381,7 +382,7 @@ const NOT_OF_KIND: Readonly<Record<Kind, string>> = {
   flag: "not a flag",
   text: "not a text",
   texts: "not a text",
-  file: "not a file that can be read",
+  file: `not a file of at most ${MAX_PICTURE_BYTES} bytes that can be read`,
   integer: "not an integer",
   integers: "not a list of integers",
   amount: "neither an integer of micro-USDC nor USDC as in 12.5usdc",
@@ -419,7 +420,8 @@ function readValue(kind: Kind, text: string, texts: readonly string[]): unknown 
 
 function fileOf(path: string): string | undefined {
   try {
-    return readFileSync(path, "base64");
+    const bytes = readFileSync(path);
+    return bytes.length > MAX_PICTURE_BYTES ? undefined : bytes.toString("base64");
   } catch {
     return undefined;
   }

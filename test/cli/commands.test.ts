@@ -95,6 +95,14 @@ test.each([
   ["terms 1 --trading-fee 1.5", /^--trading-fee: 1.5 is not an integer/],
   ["market resolve 1 --payouts 1,x", /^--payouts: 1,x is not a list of integers/],
   ["market resolve 1 --payouts 1,", /^--payouts: /],
+  [
+    "market describe 1 --picture no/such/file.png",
+    /^--picture: no\/such\/file.png is not a file of at most 45000 bytes/,
+  ],
+  [
+    "market describe 1 --picture package-lock.json",
+    /^--picture: package-lock.json is not a file of at most 45000 bytes/,
+  ],
   ["event create a b --closes-at tomorrow", /^--closes-at: tomorrow is not a time/],
   ["keys rotate now", /^now: unexpected argument/],
 ])("%s is an invalid command line", (line, message) => {
