@@ -94,6 +94,10 @@ export function wholePercent(bps: number): number {
 /** What a chance leaves, so that the two add up to 100 as they are shown. */
 const oppositeOf = (bps: number): number => FULL_PRICE_BPS - wholePercent(bps);
 
+/** The chance of one outcome of a market: of two outcomes, both say the same. */
+export const chanceIn = (market: Pick<Market, "outcomes">, { index }: Outcome): number | null =>
+  chances(market)[index] ?? null;
+
 /** The likeliest outcome first. */
 export const byChance = (outcomes: readonly Outcome[]): Outcome[] =>
   [...outcomes].sort((a, b) => (chance(b) ?? 0) - (chance(a) ?? 0));

@@ -33,6 +33,7 @@ describe.skipIf(NO_BROWSER)("an event's page", () => {
     };
     parties = await make("parties", "Which party wins?", "Red", "Blue", "Green");
     turnout = await make("turnout", "Is turnout above 70 %?", "Yes", "No");
+    const early = await make("early", "Is it called early?", "Yes", "No");
     const ended = await make("by-election", "Who won the by-election?", "Red", "Blue");
     await settle(operator, ended, { outcome_id: ended.outcomes[0] });
     operator.close();
@@ -45,7 +46,12 @@ describe.skipIf(NO_BROWSER)("an event's page", () => {
       await maker.place(terms(market, 0, SELL, price, 300));
       await maker.place(terms(market, 0, BUY, price - 200, 100));
     }
-    await world.user().place(terms(parties, 0, BUY, 4_000, 10));
+    const taker = world.user();
+    await taker.place(terms(parties, 0, BUY, 4_000, 10));
+    // No alone has traded, and nothing is left in the book.
+    await world.split(maker, early, 5);
+    await maker.place(terms(early, 1, SELL, 8_000, 5));
+    await taker.place(terms(early, 1, BUY, 8_000, 5));
   });
   afterAll(() => expectEndsWell(world));
 
@@ -64,6 +70,7 @@ describe.skipIf(NO_BROWSER)("an event's page", () => {
     await main.getByText("Red leads").waitFor();
     const others = main.getByRole("region", { name: "Other markets of this event" });
     expect(await others.getByRole("row").filter({ hasText: "turnout" }).textContent()).toMatch(/59%.*Yes.*60\.0¢.*No/);
+    expect(await others.getByRole("row").filter({ hasText: "early" }).textContent()).toMatch(/early\?20%/);
     await main.getByRole("region", { name: "Ended" }).getByText("Resolved: Red").waitFor();
     // No part of a single market that the event has no room for.
     expect(await main.getByRole("heading", { name: "Rules" }).count()).toBe(0);
@@ -104,7 +111,8 @@ describe.skipIf(NO_BROWSER)("an event's page", () => {
       "true",
     );
     const strip = page.getByRole("navigation", { name: "Markets of the event The election" });
-    expect(await strip.getByRole("link").count()).toBe(2);
+    expect(await strip.getByRole("link").count()).toBe(3);
+    await strip.getByRole("link", { name: "Is it called early? Yes 20%" }).waitFor();
     expect(await strip.locator("[aria-current=page]").textContent()).toMatch(/turnout.*Yes \d\d%/);
     await strip.getByRole("link", { name: /Which party wins/ }).click();
     await page.getByRole("heading", { level: 1, name: "Which party wins?" }).waitFor();

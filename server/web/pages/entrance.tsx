@@ -3,7 +3,7 @@ import "./account.css";
 import { SOLVENCY } from "../api.ts";
 import { cents, chanceText } from "../format.ts";
 import { isBinary } from "../market-facts.ts";
-import { chance } from "../market-tickers.ts";
+import { chances } from "../market-tickers.ts";
 import { request } from "../session.ts";
 import type { Feed, Market } from "../types.ts";
 import { Icon } from "../ui/icon.tsx";
@@ -46,7 +46,7 @@ function About() {
 }
 
 function priceText(market: Market | undefined): string {
-  const bps = market?.outcomes[0] === undefined ? null : chance(market.outcomes[0]);
+  const bps = market === undefined ? null : (chances(market)[0] ?? null);
   return `A price of ${cents(bps ?? 5_000)} says that it is about ${chanceText(bps ?? 5_000)} likely.`;
 }
 

@@ -1,7 +1,7 @@
 /** The cards of markets and events. A card opens its page; its price buttons open the ticket. */
 import { cents, chanceText, compact, date } from "../../format.ts";
 import { dayChanges, endOf, isBinary, isRunning, winnerOf } from "../../market-facts.ts";
-import { byChance, chance, chances, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
+import { byChance, chance, chanceIn, chances, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
 import type { FeedItem, Market, Outcome } from "../../types.ts";
 import { Category } from "../../ui/category.tsx";
@@ -176,7 +176,7 @@ function EventMarket({ market: given, isShown }: { market: Market; isShown: bool
       {result !== null && <small class="faint">{result}</small>}
       {result === null && best !== undefined && (
         <span class="number" translate={false}>
-          {chanceText(chance(best))}
+          {chanceText(chanceIn(market, best))}
           <small>{best.name}</small>
         </span>
       )}

@@ -2,7 +2,7 @@
 import { exchangeTime } from "../../clock.ts";
 import { chanceText, shortDate } from "../../format.ts";
 import { dayChanges, isBinary, isRunning, mostTraded } from "../../market-facts.ts";
-import { byChance, chance, chances, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
+import { byChance, chanceIn, chances, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
 import { Dot, seriesOf } from "../../series.tsx";
 import type { FeedItem, Market, Outcome } from "../../types.ts";
@@ -77,7 +77,7 @@ function OutcomeRow({ market, outcome }: { market: Market; outcome: Outcome }) {
       </a>
       {change !== null && <Change bps={change} />}
       <span class="number" translate={false}>
-        {chanceText(chances(market)[outcome.index] ?? null)}
+        {chanceText(chanceIn(market, outcome))}
       </span>
       <PriceButton market={market} outcome={outcome} />
     </li>
@@ -96,7 +96,7 @@ function Second({ market: given, isShown }: { market: Market; isShown: boolean }
         <a href={href(`/markets/${market.slug}`)}>{market.question}</a>
       </p>
       <b class="number" translate={false}>
-        {chanceText(chance(best))}
+        {chanceText(chanceIn(market, best))}
       </b>
       <PriceButton market={market} outcome={best} isNamed isYes />
     </div>

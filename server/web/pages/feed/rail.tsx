@@ -5,7 +5,7 @@ import { exchangeTime } from "../../clock.ts";
 import { chanceText, dateTime } from "../../format.ts";
 import { useMarkets } from "../../market-cache.ts";
 import { dayChanges, isBinary } from "../../market-facts.ts";
-import { chances, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
+import { chanceIn, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
 import type { Feed, Market, Outcome } from "../../types.ts";
 import { Change } from "../../ui/chance.tsx";
@@ -121,7 +121,7 @@ function Row({ market: given, outcomeId }: { market: Market; outcomeId: number }
         <small>{isTwo ? outcome.name : market.question}</small>
       </a>
       <span class="number" translate={false}>
-        <b>{chanceText(chances(market)[outcome.index] ?? null)}</b>
+        <b>{chanceText(chanceIn(market, outcome))}</b>
         {change !== null && <Change bps={change} />}
       </span>
     </li>

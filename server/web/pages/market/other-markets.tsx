@@ -2,7 +2,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { chanceText } from "../../format.ts";
 import { dayChanges, isBinary, isRunning } from "../../market-facts.ts";
-import { chance, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
+import { chanceIn, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";
 import type { Market, MarketEvent } from "../../types.ts";
 import { Tile } from "../../ui/tile.tsx";
@@ -44,7 +44,7 @@ function OtherMarket({ market: given }: { market: Market }) {
         </span>
       </th>
       <td class="right number" translate={false}>
-        <b class="row-chance">{chanceText(chance(shown))}</b>
+        <b class="row-chance">{chanceText(chanceIn(market, shown))}</b>
         {!isTwo && <small>{shown.name}</small>}
       </td>
       <DayChange bps={dayChanges(market)[shown.index] ?? null} />
@@ -88,7 +88,7 @@ function Sibling({ market: given, isCurrent }: { market: Market; isCurrent: bool
       <span>{market.question}</span>
       {best !== undefined && (
         <b translate={false}>
-          {best.name} {chanceText(chance(best))}
+          {best.name} {chanceText(chanceIn(market, best))}
         </b>
       )}
     </a>
