@@ -166,6 +166,7 @@ function ChartHead({ market, outcome, drawn }: { market: Market; outcome: Outcom
   const now = chances(market);
   const leader = byChance(outcomes)[0] ?? outcome;
   const shown = isTwo ? outcome : leader;
+  const hasPrice = now.some((bps) => bps !== null);
   const winner = winnerOf(market);
   const change = dayChanges(market)[shown.index] ?? null;
   const byIndex = [...drawn].sort((a, b) => a.index - b.index);
@@ -175,7 +176,7 @@ function ChartHead({ market, outcome, drawn }: { market: Market; outcome: Outcom
         <>
           <BigChance bps={now[shown.index] ?? null} />
           <div class="chart-name">
-            <b>{isTwo ? `chance of ${shown.name}` : `${shown.name} leads`}</b>
+            <b>{isTwo ? `chance of ${shown.name}` : hasPrice ? `${shown.name} leads` : "No price yet"}</b>
             {change !== null && (
               <small>
                 <Change bps={change} /> in 24 h
