@@ -82,7 +82,7 @@ export default {
     oneHome("uWebSockets.js", "^server/http/uws\\.ts$"),
     oneHome("better-sqlite3", "^engine/(util/sqlite\\.ts|better-sqlite3-12/)"),
     oneHome("cookie", "^server/http/cookies\\.ts$"),
-    oneHome("msgpackr", "^(server/http/message-pack|engine/projection/logged-request|engine/log/opening)\\.ts$"),
+    oneHome("msgpackr", "^(server/http/message-pack|engine/log/packed)\\.ts$"),
     oneHome("jose", "^server/sign-in/signing-keys\\.ts$"),
   ],
   options: {

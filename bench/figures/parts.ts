@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { Bench } from "tinybench";
 import { MatchType, OrderStatus, Reason, Role, Side } from "../../engine/constants.ts";
 import { Ledger } from "../../engine/ledger.ts";
-import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
+import { DEFAULT_TERMS } from "../../engine/log/user-terms.ts";
 import { FLAG_TEXT } from "../../engine/ring/records.ts";
 import { NumberMap } from "../../engine/util/number-map.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";

@@ -1,5 +1,5 @@
 /**
- * The log as a stage of a thread, with its mailbox of account writes. The thread calls `run` whenever it wakes: an engine
+ * The log as a stage of a thread, with its mailbox of writes. The thread calls `run` whenever it wakes: an engine
  * thread whose last stage is the log, or the log's own thread.
  */
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";

@@ -1,5 +1,5 @@
 /**
- * Makes engine events and account writes durable: numbers them, appends them to journal.db as one batch, and only then
+ * Makes engine events and writes durable: numbers them, appends them to journal.db as one batch, and only then
  * lets the gateway see them. The only writer of journal.db. Knows no ledger, no order and no row.
  *
  * An error is final: the caller must stop the exchange. Nothing is retried, and what wasn't committed was never shown.

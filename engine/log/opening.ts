@@ -3,7 +3,6 @@
  * and gives the opening of the next one, so that an archive of any day can be replayed without the days before. Checks
  * nothing that the log says, and never reads a table.
  */
-import { Packr } from "msgpackr/pack";
 import { isFinal, MarketStatus, restingTimeInForce } from "../constants.ts";
 import { MAX_OUTCOME_ID } from "../limits.ts";
 import * as R from "../ring/records.ts";
@@ -11,6 +10,9 @@ import { assert } from "../util/assert.ts";
 import { NumberMap } from "../util/number-map.ts";
 import { withIndex } from "../util/typed-arrays.ts";
 import { type BatchHeader, FLAG_STARTED, type Records, readHeader, recordsOf, requestsOf } from "./batch-format.ts";
+import { pack, unpack } from "./packed.ts";
+import { unpackRequest } from "./request.ts";
+import { isMarketWrite, type MarketWrite } from "./writes.ts";
 
 /** A market with its first outcome's id, its number of outcomes and its MarketStatus. */
 export type OpeningMarket = readonly [id: number, firstOutcome: number, outcomes: number, status: number];
@@ -34,11 +36,9 @@ export const UNKNOWN_OPENING = { markets: null, orders: null } as const;
 /** Of an opening's record. */
 export const D_OPENING_PRIORITY = 7;
 
-const packr = new Packr({ useRecords: false });
+export const packOpening = (opening: Opening | typeof UNKNOWN_OPENING): Buffer => pack(opening);
 
-export const packOpening = (opening: Opening | typeof UNKNOWN_OPENING): Buffer => packr.pack(opening);
-
-export const unpackOpening = (bytes: Buffer): Opening => packr.unpack(bytes) as Opening;
+export const unpackOpening = (bytes: Buffer): Opening => unpack(bytes) as Opening;
 
 /** The records of an opening's orders, aligned in memory. */
 export function openingRecords({ orders }: Opening): Records {
@@ -50,28 +50,9 @@ export function openingRecords({ orders }: Opening): Records {
   };
 }
 
-/** The account writes that say which markets can trade. */
-export type MarketWrite =
-  | {
-      kind: "createMarket";
-      id: number;
-      firstOutcomeId: number;
-      outcomes: readonly string[];
-      /** A proposal can't trade before it is opened. */
-      proposedBy: number | null;
-    }
-  | { kind: "openMarket" | "refuseMarket" | "settleMarket"; marketId: number };
-
-const MARKET_WRITES: readonly string[] = ["createMarket", "openMarket", "refuseMarket", "settleMarket"];
-
-/** The market writes of a batch, in order. Unpacks only requests that can have one. */
+/** The writes of a batch that decide which markets can trade, in order. */
 export function* marketWritesOf(body: Buffer, header: BatchHeader): Generator<MarketWrite> {
-  if (header.writes === 0) return;
-  for (const payload of requestsOf(body, header)) {
-    if (!payload.includes("Market")) continue;
-    const { writes } = packr.unpack(payload) as { writes: readonly { kind: string }[] };
-    for (const write of writes) if (MARKET_WRITES.includes(write.kind)) yield write as MarketWrite;
-  }
+  for (const payload of requestsOf(body, header)) yield* unpackRequest(payload).writes.filter(isMarketWrite);
 }
 
 interface TrackedMarket {

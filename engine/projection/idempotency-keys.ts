@@ -5,27 +5,7 @@
  */
 import type Database from "better-sqlite3";
 import { IDEMPOTENCY_KEY_MS, MAX_KEYS_PRUNED } from "../limits.ts";
-
-/** A request with an Idempotency-Key whose effect isn't durable yet. */
-export interface KeptRequest {
-  readonly userId: number;
-  readonly key: string;
-  /** Method, path and body, which tell a repeat from another request with the same key. */
-  readonly request: string;
-  /** ms since the epoch. */
-  readonly at: number;
-  /**
-   * The reference of the command whose event is the effect (a split, a merge). Null if the accompanying writes are the
-   * effect.
-   */
-  readonly reference: number | null;
-}
-
-/** A kept request as the log has it. */
-export interface KeptWrite extends KeptRequest {
-  /** The row that its first write creates; null if the command's event brings it. */
-  readonly subject: number | null;
-}
+import type { KeptRequest } from "../log/request.ts";
 
 export class IdempotencyKeys {
   private readonly insert: Database.Statement;

@@ -3,7 +3,7 @@
  * transaction. The only writer of exchange.db. What the tables contain depends on the log alone: not on how batches share
  * transactions, and on no clock. The caller passes the bodies; only a log that forgets its oldest part is read again.
  *
- * One batch: 1. its account writes  2. its events, into the ledger and the sets of dirty rows.
+ * One batch: 1. its writes  2. its events, into the ledger and the sets of dirty rows.
  * One transaction: batches, then 3. dirty rows, each once  4. totals and position  5. COMMIT.
  */
 import type Database from "better-sqlite3";
@@ -20,10 +20,10 @@ import {
 import { BrokenLog } from "../log/broken-log.ts";
 import type { LogReader } from "../log/log-reader.ts";
 import type { Position } from "../log/progress.ts";
+import { unpackRequest } from "../log/request.ts";
 import { assert } from "../util/assert.ts";
 import { EventApplier } from "./event-applier.ts";
 import { loadProjection } from "./load/projection.ts";
-import { unpackRequest } from "./logged-request.ts";
 import { OrderRows } from "./order-rows.ts";
 import { createProjectorParts, type ProjectorParts, type ProjectorSizes } from "./parts.ts";
 import { RequestApplier } from "./request-applier.ts";

@@ -1,12 +1,13 @@
 /**
- * Applies the log's requests: account writes, the audit log's lines about them, and Idempotency-Keys. The gateway checked
+ * Applies the log's requests: writes, the audit log's lines about them, and Idempotency-Keys. The gateway checked
  * everything that could refuse a write before it posted the request.
  */
+import type { LoggedRequest } from "../log/request.ts";
+import { entriesOf, type Write } from "../log/writes.ts";
 import { assert } from "../util/assert.ts";
-import type { LoggedRequest } from "./logged-request.ts";
 import type { ProjectorParts } from "./parts.ts";
-import { type AccountWrite, type ApplyWrite, entriesOf } from "./writes/account-write.ts";
 import { type AppendAudit, prepareAudit } from "./writes/audit-log.ts";
+import type { ApplyWrite } from "./writes/context.ts";
 import { prepareWrites } from "./writes/prepare-writes.ts";
 
 export class RequestApplier {
@@ -44,7 +45,7 @@ export class RequestApplier {
 }
 
 /** True if the write changes or reads rows that events may have made dirty: of orders, their updates and markets. */
-function touchesDirtyRows(write: AccountWrite): boolean {
+function touchesDirtyRows(write: Write): boolean {
   if (write.kind === "update") return write.table === "orders" || write.table === "markets";
   return write.kind === "settleMarket" || write.kind === "deleteUser" || write.kind === "forgetLog";
 }

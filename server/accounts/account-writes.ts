@@ -3,8 +3,8 @@
  * deletion while money is on its way. Owned by the gateway thread.
  */
 import type { OwnRates } from "../../engine/log/user-rates.ts";
-import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
-import type { UpdateRow } from "../../engine/projection/writes/account-write.ts";
+import { DEFAULT_TERMS } from "../../engine/log/user-terms.ts";
+import type { UpdateRow } from "../../engine/log/writes.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import type { RowIds } from "../writes/row-ids.ts";

@@ -5,7 +5,6 @@
  */
 
 import type {
-  AccountRows,
   EmailTokenRow,
   IdentityApplicationRow,
   OAuthClientRow,
@@ -13,7 +12,8 @@ import type {
   SessionRow,
   SocialIdentityRow,
   TokenRow,
-} from "../../engine/projection/load/accounts.ts";
+} from "../../engine/log/rows.ts";
+import type { AccountRows } from "../../engine/projection/load/accounts.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { clientOf } from "../http/client-address.ts";
 import { BoundedSet } from "../util/bounded-map.ts";

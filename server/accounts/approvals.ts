@@ -3,7 +3,7 @@
  * durable, so a restart between the two changes nothing. Owned by the gateway thread.
  */
 
-import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
+import type { ApprovalRow } from "../../engine/log/rows.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";

@@ -3,7 +3,7 @@
  * personal access token is its own credential; access tokens derive from a session.
  */
 import type { BlockList } from "node:net";
-import type { SessionRow, TokenRow } from "../../engine/projection/load/accounts.ts";
+import type { SessionRow, TokenRow } from "../../engine/log/rows.ts";
 import { addressListOf } from "../http/client-address.ts";
 import { hasSecondFactor } from "./amr.ts";
 import { TokenPrincipal } from "./principal.ts";

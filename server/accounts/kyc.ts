@@ -3,7 +3,7 @@
  * that operators decide. Codes live in memory only: after a restart, the user requests a new one.
  */
 import { randomInt, timingSafeEqual } from "node:crypto";
-import type { IdentityApplicationRow } from "../../engine/projection/load/accounts.ts";
+import type { IdentityApplicationRow } from "../../engine/log/rows.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { identityApprovedMail, identityRefusedMail, phoneCodeText } from "../messages/mail-templates.ts";
 import type { Notifier } from "../messages/notifier.ts";

@@ -5,7 +5,7 @@
 
 import Type, { type Static } from "typebox";
 import { MAX_MERGE_FEE_BPS, MAX_MONEY_MICRO, MAX_OWN_RATE_BPS } from "../../engine/limits.ts";
-import type { UserTerms } from "../../engine/projection/user-terms.ts";
+import type { UserTerms } from "../../engine/log/user-terms.ts";
 import { closed, nullable } from "../http/schemas.ts";
 
 import { MAX_OWN_LIVE_ORDERS, MAX_OWN_REBATE_BPS, MAX_RATE_LIMIT_FACTOR } from "./limits.ts";

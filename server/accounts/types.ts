@@ -1,5 +1,5 @@
 /** Users, their credentials and second factors: shapes that every room may name. */
-import type { OAuthClientRow, OAuthGrantRow, UserRow } from "../../engine/projection/load/accounts.ts";
+import type { OAuthClientRow, OAuthGrantRow, UserRow } from "../../engine/log/rows.ts";
 import type { ClientAddress } from "../http/client-address.ts";
 
 export const SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"] as const;

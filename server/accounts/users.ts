@@ -1,7 +1,7 @@
 /** Changes to a user's row and terms: applied to memory at once, and returned as the write that makes them durable. */
 
+import { TERM_NAMES, type UserTerms } from "../../engine/log/user-terms.ts";
 import { makerRebateBps, tradingFeeBps } from "../../engine/money.ts";
-import { TERM_NAMES, type UserTerms } from "../../engine/projection/user-terms.ts";
 import { badRequest } from "../errors.ts";
 import type { RequestedWrite } from "../writes/types.ts";
 import type { User } from "./types.ts";

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import Type, { type Static } from "typebox";
 import { MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES, SEED_REFERENCE } from "../../engine/limits.ts";
-import { DEFAULT_TERMS, type UserTerms } from "../../engine/projection/user-terms.ts";
+import { DEFAULT_TERMS, type UserTerms } from "../../engine/log/user-terms.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { TOKEN_SHOWN_LENGTH } from "../accounts/credentials.ts";

@@ -89,7 +89,7 @@ export const COMMANDS: readonly AdminCommand[] = [
   command(
     "log",
     "local",
-    "print the events and account writes of the log, of the exchange's or of one archive's",
+    "print the events and writes of the log, of the exchange's or of one archive's",
     [],
     field("FILE", "file"),
     field("ID|EMAIL", "user"),

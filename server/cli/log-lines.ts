@@ -1,5 +1,5 @@
 /**
- * The events and account writes of a batch as objects with named fields, as `admin log` prints them: money and prices are
+ * The events and writes of a batch as objects with named fields, as `admin log` prints them: money and prices are
  * integers (micro-USDC, BPS), times are ms. Secrets are left out unless they are asked for. Reads no file.
  */
 import {
@@ -21,8 +21,8 @@ import {
   requestsOf,
   TextReader,
 } from "../../engine/log/batch-format.ts";
-import { unpackRequest } from "../../engine/projection/logged-request.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
+import { unpackRequest } from "../../engine/log/request.ts";
+import type { Write } from "../../engine/log/writes.ts";
 import * as R from "../../engine/ring/records.ts";
 
 type Value = string | number | boolean | null | object;
@@ -86,7 +86,7 @@ function redacted(fields: object, secrets: boolean): Fields {
   return Object.fromEntries(shown) as Fields;
 }
 
-function writeItem(write: AccountWrite, secrets: boolean): Item {
+function writeItem(write: Write, secrets: boolean): Item {
   const { kind, ...rest } = write;
   const all = write as { [field: string]: Value | undefined };
   const idOf = (value: unknown): number | null => (typeof value === "number" ? value : null);

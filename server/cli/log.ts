@@ -1,5 +1,5 @@
 /**
- * `admin log`: prints the log's events and account writes, all or some of them, from a data folder's files, a running
+ * `admin log`: prints the log's events and writes, all or some of them, from a data folder's files, a running
  * exchange's too, or from one archive or journal. Never writes a file.
  */
 import { once } from "node:events";

@@ -4,7 +4,7 @@
  * by the gateway thread.
  */
 import { IDEMPOTENCY_KEY_MS } from "../../engine/limits.ts";
-import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
+import type { KeptRequest } from "../../engine/log/request.ts";
 import type { Clock } from "../../engine/util/clock.ts";
 import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";

@@ -1,7 +1,7 @@
 /** Operators' routes of markets and events: proposals, the lifecycle of a market, its resolution. */
 
+import type { ApprovalRow } from "../../engine/log/rows.ts";
 import type { EventRow } from "../../engine/projection/load/markets.ts";
-import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import { approvalView } from "../accounts/approvals.ts";
 import { contextOf, type RequestContext } from "../accounts/audit.ts";
 import { noteOf, OPERATOR, type Operator, operatorOf } from "../accounts/operator.ts";

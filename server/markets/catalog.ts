@@ -2,8 +2,9 @@
  * Creates markets and events: operators' markets open at once, users' proposals wait for a decision (lifecycle.ts). Owned
  * by the gateway thread; a slug is taken, and a proposal counts, before its write is durable.
  */
+
+import type { KeptRequest } from "../../engine/log/request.ts";
 import { MS_PER_DAY } from "../../engine/money.ts";
-import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import type { EventRow } from "../../engine/projection/load/markets.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";

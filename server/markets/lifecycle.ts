@@ -6,8 +6,8 @@
 import { MARKET_STATUSES, MarketStatus } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
 import { FULL_PRICE_BPS } from "../../engine/limits.ts";
+import type { ApprovalRow } from "../../engine/log/rows.ts";
 import { equalPart } from "../../engine/money.ts";
-import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, withFirstApproval } from "../accounts/approvals.ts";

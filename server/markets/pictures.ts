@@ -1,6 +1,6 @@
 /** Operators' pictures of markets: re-encoded on a thread of their own, named after their content. */
 import { createHash } from "node:crypto";
-import type { StoredPicture } from "../../engine/projection/writes/account-write.ts";
+import type { StoredPicture } from "../../engine/log/writes.ts";
 import { badRequest, overloaded } from "../errors.ts";
 import { ThreadPool } from "../util/thread-pool.ts";
 import { MAX_PICTURE_BYTES, MAX_PICTURE_SIDE, MAX_WAITING_PICTURES } from "./limits.ts";

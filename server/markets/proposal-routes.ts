@@ -1,7 +1,7 @@
 /** Users' routes of proposals: markets that they ask operators to open. */
 
 import type { Static } from "typebox";
-import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
+import type { KeptRequest } from "../../engine/log/request.ts";
 import { contextOf, type RequestContext } from "../accounts/audit.ts";
 import type { Idempotency } from "../http/idempotency.ts";
 import { ownList, pageJson } from "../http/paging.ts";

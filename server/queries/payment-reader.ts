@@ -2,7 +2,7 @@
  * Reads deposits, withdrawals and settlements by themselves, of one user or of all. To be called in a read transaction.
  */
 import type Database from "better-sqlite3";
-import type { WithdrawalRow } from "../../engine/projection/load/wallet.ts";
+import type { WithdrawalRow } from "../../engine/log/rows.ts";
 import { buildPage, type HistoryPage, type OwnPageOptions, type PageOptions } from "../http/paging.ts";
 import type { ReversibleDeposit } from "../wallet/types.ts";
 

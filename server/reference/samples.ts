@@ -1,7 +1,7 @@
 /** Sample objects for the examples of the API documents, in the shapes of the schemas; they are consistent with each other. */
 
 import type { Static } from "typebox";
-import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
+import { DEFAULT_TERMS } from "../../engine/log/user-terms.ts";
 import type { Approval, IdentityApplication, Pat, Session, User } from "../accounts/schemas.ts";
 import { termsView } from "../accounts/terms.ts";
 import type { EventSchema, MarketRecord, MarketSchema, OutcomeBook, Trade, Watchlist } from "../markets/schemas.ts";

@@ -8,7 +8,7 @@
 import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
-import type { PasskeyRow, SecondFactorRow } from "../../engine/projection/load/accounts.ts";
+import type { PasskeyRow, SecondFactorRow } from "../../engine/log/rows.ts";
 import { PENDING_FACTOR_MS, SIGN_IN_CHALLENGE_MS } from "../accounts/limits.ts";
 import type { User } from "../accounts/types.ts";
 import { badRequest } from "../errors.ts";

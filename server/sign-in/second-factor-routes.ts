@@ -1,6 +1,6 @@
 /** The routes of second factors: the second step of a sign-in, the owner's settings, and resets by operators. */
 
-import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
+import type { SecondFactorRow } from "../../engine/log/rows.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, approvalView, withFirstApproval } from "../accounts/approvals.ts";
 import { contextOf } from "../accounts/audit.ts";

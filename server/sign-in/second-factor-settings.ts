@@ -6,7 +6,7 @@
  * other sessions, which were opened without one; the session that added it counts as opened with it.
  */
 import { randomBytes } from "node:crypto";
-import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
+import type { SecondFactorRow } from "../../engine/log/rows.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";

@@ -5,7 +5,8 @@
  */
 
 import { randomBytes } from "node:crypto";
-import type { SecondFactorRow, SecondFactorRows, TotpRow } from "../../engine/projection/load/accounts.ts";
+import type { SecondFactorRow, TotpRow } from "../../engine/log/rows.ts";
+import type { SecondFactorRows } from "../../engine/projection/load/accounts.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { isSixDigits, withoutSeparators } from "../accounts/code-text.ts";
 import { RECOVERY_CODES } from "../accounts/limits.ts";

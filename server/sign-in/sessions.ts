@@ -7,7 +7,7 @@
  * comes in a browser's cookie has a grace period of seconds after its rotation (refresh-grace.ts).
  */
 import { randomBytes } from "node:crypto";
-import type { SessionRow } from "../../engine/projection/load/accounts.ts";
+import type { SessionRow } from "../../engine/log/rows.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { amrOf } from "../accounts/amr.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";

@@ -6,7 +6,7 @@
  * Changes apply to memory at once; the response waits until they are durable.
  */
 import { randomBytes, randomInt } from "node:crypto";
-import type { EmailTokenRow } from "../../engine/projection/load/accounts.ts";
+import type { EmailTokenRow } from "../../engine/log/rows.ts";
 import type { RevokeAccess } from "../accounts/access-revocation.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { actorOf, audit, type Change, type RequestContext } from "../accounts/audit.ts";

@@ -1,6 +1,6 @@
 /**
  * The clock of everything on record: milliseconds since the epoch that never decrease, whatever steps the machine's clock
- * takes and however long the exchange was down. Commands and account writes are stamped here when they are handed over,
+ * takes and however long the exchange was down. Commands and writes are stamped here when they are handed over,
  * so that ids and times rise together. Limits, expiries and deadlines follow the machine's clock instead.
  */
 export class Timeline {

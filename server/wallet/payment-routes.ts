@@ -4,8 +4,8 @@
  * told which payment it repeats. Under the two-person rule, an operator's first request is an approval.
  */
 import { SEED_REFERENCE } from "../../engine/limits.ts";
-import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
-import { HOUSE } from "../../engine/projection/writes/account-write.ts";
+import type { ApprovalRow } from "../../engine/log/rows.ts";
+import { HOUSE } from "../../engine/log/writes.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type ApprovalOutcome, type Approvals, approvalView, withFirstApproval } from "../accounts/approvals.ts";

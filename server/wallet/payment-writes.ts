@@ -5,7 +5,7 @@
  */
 import type { Ledger } from "../../engine/ledger.ts";
 import { SEED_REFERENCE } from "../../engine/limits.ts";
-import { HOUSE } from "../../engine/projection/writes/account-write.ts";
+import { HOUSE } from "../../engine/log/writes.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";

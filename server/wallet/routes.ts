@@ -1,6 +1,6 @@
 /** The wallet's routes: balance, positions, complete sets, transactions, deposits and withdrawals. */
 
-import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
+import type { KeptRequest } from "../../engine/log/request.ts";
 import { actorOf, audit, contextOf } from "../accounts/audit.ts";
 import { badRequest, notFound } from "../errors.ts";
 import { prefers } from "../http/content-negotiation.ts";

@@ -3,8 +3,8 @@
  * request at a time decides a withdrawal, so that exactly one of a cancel and a payment wins. Owned by the gateway thread.
  */
 
-import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
-import type { ApprovalRow, WithdrawalRow } from "../../engine/projection/load/wallet.ts";
+import type { KeptRequest } from "../../engine/log/request.ts";
+import type { ApprovalRow, WithdrawalRow } from "../../engine/log/rows.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, withFirstApproval } from "../accounts/approvals.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";

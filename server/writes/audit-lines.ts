@@ -1,6 +1,7 @@
 /** The lines of the audit log that a request writes. */
-import { entriesOf, isPaymentEntry } from "../../engine/projection/writes/account-write.ts";
-import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
+
+import type { AuditEntry } from "../../engine/log/request.ts";
+import { entriesOf, isPaymentEntry } from "../../engine/log/writes.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { AdmittedWrite, RequestedAudit } from "./types.ts";
 

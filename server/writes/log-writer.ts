@@ -4,9 +4,9 @@
  * the gateway thread.
  */
 import type { LogReply, LogRequest } from "../../engine/log/messages.ts";
-import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
-import { type LoggedRequest, packRequest } from "../../engine/projection/logged-request.ts";
-import { entriesOf, isPaymentEntry } from "../../engine/projection/writes/account-write.ts";
+import type { KeptRequest } from "../../engine/log/request.ts";
+import { type LoggedRequest, packRequest } from "../../engine/log/request.ts";
+import { entriesOf, isPaymentEntry } from "../../engine/log/writes.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { ApiError } from "../errors.ts";
 import { KeyedQueue } from "../util/keyed-queue.ts";

@@ -1,5 +1,5 @@
 /** Writes of rows that need no check: plain inserts and updates, and the log's own upkeep. */
-import type { AccountWrite, UpdateRow } from "../../engine/projection/writes/account-write.ts";
+import type { UpdateRow, Write } from "../../engine/log/writes.ts";
 import type { RowIds } from "./row-ids.ts";
 import type { AdmittedWrite, RequestedOf, WriteRoom } from "./types.ts";
 
@@ -22,7 +22,7 @@ export class PlainWrites implements WriteRoom<Kind, never> {
       case "insert": {
         const id = this.ids.next(write.table, write.row.id);
         const row = { ...write.row, id };
-        return { write: { ...write, row } as AccountWrite, result: { id, created: true } };
+        return { write: { ...write, row } as Write, result: { id, created: true } };
       }
       case "update":
         return { write, result: { id: write.id, created: true } };
@@ -33,7 +33,7 @@ export class PlainWrites implements WriteRoom<Kind, never> {
   }
 
   /** Callers apply inserts and updates to memory themselves, before they write them or when the write resolves. */
-  apply(write: Extract<AccountWrite, { kind: Kind }>): undefined {
+  apply(write: Extract<Write, { kind: Kind }>): undefined {
     if (write.kind === "update") this.updated(write);
   }
 }

@@ -1,13 +1,8 @@
 /** The road of writes into the log: what callers request, what a room admits, and how rooms take part. */
+
+import type { AuditEntry } from "../../engine/log/request.ts";
 import type { OwnRates } from "../../engine/log/user-rates.ts";
-import type {
-  AccountWrite,
-  PlainTable,
-  RowOf,
-  UpdateRow,
-  WriteOf,
-} from "../../engine/projection/writes/account-write.ts";
-import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
+import type { PlainTable, RowOf, UpdateRow, Write, WriteOf } from "../../engine/log/writes.ts";
 
 type RequestedInsert = {
   [T in PlainTable]: { kind: "insert"; table: T; row: RowOf<T> & { id?: number } };
@@ -25,7 +20,7 @@ export type RequestedWrite =
   | RequestedInsert
   | UpdateRow
   | UnnumberedWrite
-  | Exclude<AccountWrite, { kind: "insert" | "update" | UnnumberedWrite["kind"] }>;
+  | Exclude<Write, { kind: "insert" | "update" | UnnumberedWrite["kind"] }>;
 
 export type WriteKind = RequestedWrite["kind"];
 
@@ -33,7 +28,7 @@ export type WriteKind = RequestedWrite["kind"];
 export type RequestedOf<Kind extends WriteKind> = Extract<RequestedWrite, { kind: Kind }>;
 
 /** One kind of committed write. */
-export type CommittedOf<Kind extends WriteKind> = Extract<AccountWrite, { kind: Kind }>;
+export type CommittedOf<Kind extends WriteKind> = Extract<Write, { kind: Kind }>;
 
 /** An audit log entry as its caller requests it. */
 export interface RequestedAudit extends Omit<AuditEntry, "userId" | "subject"> {
@@ -56,7 +51,7 @@ export interface WriteResult {
 /** A write that nothing can refuse any more, with its result. */
 export interface AdmittedWrite {
   /** Null: its row exists already, so that there is nothing to write. */
-  readonly write: AccountWrite | null;
+  readonly write: Write | null;
   /** The id is set once the write's ledger entry has a number, where it has one. */
   readonly result: WriteResult;
 }

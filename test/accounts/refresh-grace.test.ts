@@ -1,6 +1,6 @@
 /** The cache of recently spent refresh tokens: lookups, retention and capacity. */
 import { afterEach, expect, test, vi } from "vitest";
-import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
+import { DEFAULT_TERMS } from "../../engine/log/user-terms.ts";
 import { Session } from "../../server/accounts/credentials.ts";
 import { MAX_RECENT_ROTATIONS, REFRESH_GRACE_MS } from "../../server/accounts/limits.ts";
 import { RefreshGrace, type Rotation } from "../../server/accounts/refresh-grace.ts";

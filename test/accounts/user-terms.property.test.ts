@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAKER_REBATE_BPS, MAX_OWN_RATE_BPS, PAT_REBATE_BPS, TRADING_FEE_BPS } from "../../engine/limits.ts";
-import type { UserTerms } from "../../engine/projection/user-terms.ts";
+import type { UserTerms } from "../../engine/log/user-terms.ts";
 import { MAX_OWN_REBATE_BPS } from "../../server/accounts/limits.ts";
 import { eventually, expectBalanced, expectEndsWell } from "../support/checks.ts";
 import { Client, type OrderJson } from "../support/client.ts";

@@ -5,8 +5,8 @@ import { afterEach, expect, test } from "vitest";
 import { BrokenLog } from "../../engine/log/broken-log.ts";
 import { openLogReader } from "../../engine/log/log-files.ts";
 import { LogProgress } from "../../engine/log/progress.ts";
-import { packRequest } from "../../engine/projection/logged-request.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
+import { packRequest } from "../../engine/log/request.ts";
+import type { Write } from "../../engine/log/writes.ts";
 import { LogUpkeep, type UpkeepRun } from "../../server/operators/log-upkeep.ts";
 import { keepLog, type UpkeepJob } from "../../server/operators/log-upkeep-job.ts";
 import { rowsOf } from "../support/data-dir.ts";
@@ -37,7 +37,7 @@ function startUpkeep(logDays = 0) {
     const result = failure === null ? Promise.resolve().then(() => keepLog(job)) : Promise.reject(failure);
     return { result, stop: async () => {} };
   };
-  const write = async ([first]: readonly AccountWrite[]) => {
+  const write = async ([first]: readonly Write[]) => {
     const payload = packRequest({ at: 0, writes: [first!], audits: [], kept: null });
     log.rig.log.commit(() => [{ id: 1, at: 0, entries: 0, rates: [], payload }]);
     return [];

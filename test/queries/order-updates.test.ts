@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as C from "../../engine/constants.ts";
+import type { Write } from "../../engine/log/writes.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import * as R from "../../engine/ring/records.ts";
 import { prepareFills } from "../../server/queries/fill-reader.ts";
 import { MAX_PAGE_FILLS } from "../../server/queries/limits.ts";
@@ -340,7 +340,7 @@ test("the log's beginning moves to any batch: the updates from there on stay, th
       const log = new MemoryLog(4, [2, 3]);
       const ends = log.batches.map(() => log.records.length);
       ends[0] = 0;
-      const append = (events: readonly Int32Array[], writes: readonly AccountWrite[] = []): void => {
+      const append = (events: readonly Int32Array[], writes: readonly Write[] = []): void => {
         log.append(events, writes);
         ends.push(log.records.length);
       };

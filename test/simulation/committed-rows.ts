@@ -1,5 +1,5 @@
 /** The rows of the committed state that must be on record (committed.ts). */
-import type { UserTerms } from "../../engine/projection/user-terms.ts";
+import type { UserTerms } from "../../engine/log/user-terms.ts";
 
 export interface OrderText {
   readonly clientOrderId: string | null;

@@ -6,8 +6,8 @@
 import { isFinal, MarketStatus, MatchType, OrderStatus, Role, Side, TimeInForce } from "../../engine/constants.ts";
 import type { LedgerTotals } from "../../engine/ledger.ts";
 import type { LogReply } from "../../engine/log/messages.ts";
-import type { LoggedRequest } from "../../engine/projection/logged-request.ts";
-import { type AccountWrite, HOUSE } from "../../engine/projection/writes/account-write.ts";
+import type { LoggedRequest } from "../../engine/log/request.ts";
+import { HOUSE, type Write } from "../../engine/log/writes.ts";
 import * as R from "../../engine/ring/records.ts";
 import type { RequestedOf } from "../../server/writes/types.ts";
 import { type EngineEvent, ensure } from "../engine/book/harness.ts";
@@ -334,7 +334,7 @@ export class Committed {
     order.untold = 0;
   }
 
-  // ---------------------------------------------------------------- account writes
+  // ---------------------------------------------------------------- writes
 
   /** Applies a committed request. @param reply null if the log died before it replied */
   writes(request: LoggedRequest, reply: LogReply | null): void {
@@ -349,7 +349,7 @@ export class Committed {
   }
 
   /** Nothing that the gateway posts could be refused, and its ids follow each other. */
-  private expectAdmissible(write: AccountWrite): void {
+  private expectAdmissible(write: Write): void {
     switch (write.kind) {
       case "createUser":
         return ensure(write.id === this.accounts.size + 1, `user ${write.id} after ${this.accounts.size}`);
@@ -381,7 +381,7 @@ export class Committed {
     return known.user === user && known.amount === amount && known.reverses === reverses ? "there" : "refused";
   }
 
-  private write(write: AccountWrite): void {
+  private write(write: Write): void {
     switch (write.kind) {
       case "createUser":
         this.account(this.accounts.size + 1);
@@ -430,7 +430,7 @@ export class Committed {
     this.account(withdrawal.user).setAside -= withdrawal.amount;
   }
 
-  private pay(write: AccountWrite & { kind: PaymentKind }): void {
+  private pay(write: Write & { kind: PaymentKind }): void {
     const { reference, at } = write;
     const payment = paymentOf(write);
     const { user, amount, reverses } = payment;
@@ -457,7 +457,7 @@ export class Committed {
     }
   }
 
-  private settleMarket({ marketId, payouts, status, at }: AccountWrite & { kind: "settleMarket" }): void {
+  private settleMarket({ marketId, payouts, status, at }: Write & { kind: "settleMarket" }): void {
     const market = this.markets.get(marketId)!;
     ensure(market.status === MarketStatus.closed, "only a closed market is settled");
     for (const user of [...this.accounts.keys()].sort((a, b) => a - b)) {

@@ -3,7 +3,7 @@
  * markets. Each method is one action, chosen at random.
  */
 import { MarketStatus } from "../../engine/constants.ts";
-import { HOUSE } from "../../engine/projection/writes/account-write.ts";
+import { HOUSE } from "../../engine/log/writes.ts";
 import { ApiError } from "../../server/errors.ts";
 import { isTradable } from "../../server/markets/registry.ts";
 import type { Market } from "../../server/markets/types.ts";

@@ -1,20 +1,20 @@
-/** Account writes and events appended to the log of a stopped server, for changes that the API doesn't offer, and projected. */
+/** Writes and events appended to the log of a stopped server, for changes that the API doesn't offer, and projected. */
 
 import { Ledger } from "../../engine/ledger.ts";
 import { LogAppender } from "../../engine/log/append.ts";
 import { openJournal } from "../../engine/log/database.ts";
 import { Numbering } from "../../engine/log/numbering.ts";
+import { packRequest } from "../../engine/log/request.ts";
 import { UserRates } from "../../engine/log/user-rates.ts";
+import type { Write } from "../../engine/log/writes.ts";
 import { loadLedger } from "../../engine/projection/load/ledger.ts";
 import { loadUpdateSequences } from "../../engine/projection/load/orders.ts";
-import { packRequest } from "../../engine/projection/logged-request.ts";
 import { recoverTables } from "../../engine/projection/recover.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { openDatabase } from "../../engine/util/wal-database.ts";
 import { journalPath, tablesPath } from "../../server/util/data-folder.ts";
 
 /** @param writes with the ids of new rows, as the gateway would post them */
-export function writeInto(dataDir: string, ...writes: AccountWrite[]): void {
+export function writeInto(dataDir: string, ...writes: Write[]): void {
   append(dataDir, (appender, { lastEntry }) => {
     appender.begin();
     appender.addRequest(packRequest({ at: Date.now(), writes, audits: [], kept: null }));

@@ -15,12 +15,12 @@ import {
 import { BrokenLog } from "../../engine/log/broken-log.ts";
 import type { LogReader } from "../../engine/log/log-reader.ts";
 import { Numbering } from "../../engine/log/numbering.ts";
+import { packRequest } from "../../engine/log/request.ts";
 import { UserRates } from "../../engine/log/user-rates.ts";
+import type { Write } from "../../engine/log/writes.ts";
 import { migrate } from "../../engine/projection/database.ts";
 import { loadProjection } from "../../engine/projection/load/projection.ts";
-import { packRequest } from "../../engine/projection/logged-request.ts";
 import { Projector } from "../../engine/projection/projector.ts";
-import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import * as R from "../../engine/ring/records.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
 
@@ -92,8 +92,8 @@ export class MemoryLog implements LogReader {
     yield* this.batches.slice(Math.max(0, first - before));
   }
 
-  /** Appends a batch, and projects it. @param writes its account writes, with `entries` ledger entries */
-  append(records: readonly Int32Array[], writes: readonly AccountWrite[] = [], entries = 0): void {
+  /** Appends a batch, and projects it. @param writes its writes, with `entries` ledger entries */
+  append(records: readonly Int32Array[], writes: readonly Write[] = [], entries = 0): void {
     const { exchange, batch } = loadProjection(this.db);
     const { numbering } = this;
     const lastEntry = numbering.lastEntry;
@@ -137,7 +137,7 @@ export class MemoryLog implements LogReader {
   }
 
   private fund(users: number, outcomeCounts: readonly number[]): void {
-    const writes: AccountWrite[] = [];
+    const writes: Write[] = [];
     const verified = { passwordHash: null, emailVerifiedAt: 1, phoneVerifiedAt: 1 };
     for (let id = 1; id <= users; id++) {
       writes.push({ kind: "createUser", id, email: `${id}@example.com`, role: "user", kycTier: 2, ...verified, at: 1 });

@@ -1,5 +1,5 @@
 /**
- * The gateway's admission of account writes in front of the real log and projector, on files of their own. The test
+ * The gateway's admission of writes in front of the real log and projector, on files of their own. The test
  * commits by hand, and so decides what is in flight together. Nothing trades: the commands of the only engine stay in their ring.
  */
 import { join } from "node:path";
@@ -9,10 +9,10 @@ import { Log } from "../../engine/log/log.ts";
 import { JournalReader } from "../../engine/log/log-reader.ts";
 import type { LogMessage, LogReply, LogRequest } from "../../engine/log/messages.ts";
 import { LogProgress } from "../../engine/log/progress.ts";
+import { type LoggedRequest, unpackRequest } from "../../engine/log/request.ts";
 import { migrate } from "../../engine/projection/database.ts";
 import { projectAll } from "../../engine/projection/follow.ts";
 import { loadAccounts } from "../../engine/projection/load/accounts.ts";
-import { type LoggedRequest, unpackRequest } from "../../engine/projection/logged-request.ts";
 import { Projector } from "../../engine/projection/projector.ts";
 import { recoverTables } from "../../engine/projection/recover.ts";
 import { OrderTexts } from "../../engine/ring/order-texts.ts";

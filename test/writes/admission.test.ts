@@ -1,9 +1,9 @@
-/** The admission of account writes: what is in flight together, bounds, deletions, restarts and ids. */
+/** The admission of writes: what is in flight together, bounds, deletions, restarts and ids. */
 import { expect, test } from "vitest";
 import { MarketStatus } from "../../engine/constants.ts";
 import { MAX_MONEY_MICRO, MAX_USERS, SEED_REFERENCE } from "../../engine/limits.ts";
+import { HOUSE } from "../../engine/log/writes.ts";
 import { refusedOutcomeId } from "../../engine/projection/outcome-ids.ts";
-import { HOUSE } from "../../engine/projection/writes/account-write.ts";
 import { UNVERIFIED_ACCOUNT_MS } from "../../server/accounts/limits.ts";
 import { UnverifiedAccounts } from "../../server/accounts/unverified-accounts.ts";
 import { UserIds } from "../../server/accounts/user-ids.ts";

@@ -13,11 +13,11 @@ import { openJournal } from "../../../engine/log/database.ts";
 import { Log } from "../../../engine/log/log.ts";
 import { JournalReader } from "../../../engine/log/log-reader.ts";
 import { LogProgress } from "../../../engine/log/progress.ts";
+import { packRequest } from "../../../engine/log/request.ts";
+import type { Write } from "../../../engine/log/writes.ts";
 import { migrate } from "../../../engine/projection/database.ts";
 import { loadProjection } from "../../../engine/projection/load/projection.ts";
-import { packRequest } from "../../../engine/projection/logged-request.ts";
 import { Projector } from "../../../engine/projection/projector.ts";
-import type { AccountWrite } from "../../../engine/projection/writes/account-write.ts";
 import { OrderTexts } from "../../../engine/ring/order-texts.ts";
 import { RECORD_WORDS } from "../../../engine/ring/records.ts";
 import { createRing, RingConsumer, RingGate, RingProducer } from "../../../engine/ring/ring.ts";
@@ -100,8 +100,8 @@ export function createRig(
   return { tables, journal, progress, projector, log, traffic, runBatch };
 }
 
-function accountWrites(): AccountWrite[] {
-  const writes: AccountWrite[] = [];
+function accountWrites(): Write[] {
+  const writes: Write[] = [];
   const at = START_MS;
   for (let user = 1; user <= USERS; user++) {
     const verified = { passwordHash: null, emailVerifiedAt: at, phoneVerifiedAt: at };

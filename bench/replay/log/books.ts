@@ -6,7 +6,8 @@
 import { createMatcher, type Matcher } from "../../../engine/book/matcher.ts";
 import { MarketStatus } from "../../../engine/constants.ts";
 import { EVENT_RING_RECORDS, FULL_PRICE_BPS, MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../../../engine/limits.ts";
-import { type MarketWrite, type Opening, openingRecords } from "../../../engine/log/opening.ts";
+import { type Opening, openingRecords } from "../../../engine/log/opening.ts";
+import type { MarketWrite } from "../../../engine/log/writes.ts";
 import * as R from "../../../engine/ring/records.ts";
 import { createRing, RingProducer } from "../../../engine/ring/ring.ts";
 import { NumberMap } from "../../../engine/util/number-map.ts";
@@ -83,7 +84,7 @@ export class ReplayBooks {
     this.matcher.dropBatch();
   }
 
-  /** Opens what an account write opens for trading, before the next command. */
+  /** Opens what a write opens for trading, before the next command. */
   write(write: MarketWrite): void {
     if (write.kind === "createMarket") {
       const { id, firstOutcomeId, outcomes, proposedBy } = write;

@@ -1,26 +1,6 @@
 /** Loads pending withdrawals and open approvals at startup. Never writes. */
 import type Database from "better-sqlite3";
-
-/** A pending withdrawal. */
-export interface WithdrawalRow {
-  id: number;
-  userId: number;
-  amount: number;
-  address: string;
-  createdAt: number;
-}
-
-/** The first of two approvals. */
-export interface ApprovalRow {
-  id: number;
-  action: string;
-  subject: number;
-  /** Distinguishes several approvals of one subject; "" if there can only be one. */
-  reference: string;
-  details: string;
-  actor: string;
-  createdAt: number;
-}
+import type { ApprovalRow, WithdrawalRow } from "../../log/rows.ts";
 
 /** Pending withdrawals, which hold their amounts, oldest first. */
 export function loadPendingWithdrawals(db: Database.Database): WithdrawalRow[] {

@@ -1,20 +1,6 @@
 /** The audit log's lines: who changed what, when, and by which request. Append-only. */
 import type Database from "better-sqlite3";
-
-/** A line of the audit log. Never contains a token, a password or a code. */
-export interface AuditEntry {
-  readonly at: number;
-  /** Such as `session.start`. */
-  readonly action: string;
-  readonly actor: string;
-  /** The user whose money or access changed. */
-  readonly userId: number | null;
-  /** The id of the changed row; "entry" stands for the first ledger entry of the line's request. */
-  readonly subject: number | "entry" | null;
-  readonly details: object | null;
-  readonly requestId: string | null;
-  readonly address: string | null;
-}
+import type { AuditEntry } from "../../log/request.ts";
 
 /** @param firstEntry the number of the request's first ledger entry, 0 if it has none */
 export type AppendAudit = (entry: AuditEntry, firstEntry: number) => void;

@@ -1,7 +1,8 @@
 /** Appends ledger entries: every change of a balance that isn't a fill. */
 import type Database from "better-sqlite3";
+import { HOUSE } from "../../log/writes.ts";
 import { RowInserter } from "../row-inserter.ts";
-import { HOUSE, type WriteContext } from "./account-write.ts";
+import type { WriteContext } from "./context.ts";
 
 const ENTRIES_TABLE = `entries (id, user_id, type, amount, balance_after, market_id, outcome_id, reference, created_at,
   last_fill_id, quantity, cost, reverses)`;

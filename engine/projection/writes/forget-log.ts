@@ -3,7 +3,8 @@
  * (LOG_DAYS). Deletes no file.
  */
 import type Database from "better-sqlite3";
-import type { WriteContext, WriteOf } from "./account-write.ts";
+import type { WriteOf } from "../../log/writes.ts";
+import type { WriteContext } from "./context.ts";
 
 /** Returns a function after which order updates are read from batch `before` on, and no earlier batch is needed. */
 export function prepareForgetLog(

@@ -1,10 +1,11 @@
 /** Creates events and markets, decides proposals, and keeps the search index of their texts. */
 import type Database from "better-sqlite3";
 import { MarketStatus } from "../../constants.ts";
+import type { WriteOf } from "../../log/writes.ts";
 import { assert } from "../../util/assert.ts";
 import { refusedOutcomeId } from "../outcome-ids.ts";
 import { indexedWords } from "../search-words.ts";
-import type { WriteContext, WriteOf } from "./account-write.ts";
+import type { WriteContext } from "./context.ts";
 
 export interface MarketWrites {
   createEvent(write: WriteOf<"createEvent">): void;

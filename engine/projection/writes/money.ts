@@ -1,7 +1,8 @@
 /** Deposits and withdrawals of users and the house. Asserts what the gateway has checked. */
 import type Database from "better-sqlite3";
+import { HOUSE, type WriteOf } from "../../log/writes.ts";
 import { assert } from "../../util/assert.ts";
-import { HOUSE, type WriteContext, type WriteOf } from "./account-write.ts";
+import type { WriteContext } from "./context.ts";
 import type { Entries } from "./entries.ts";
 
 export interface MoneyWrites {

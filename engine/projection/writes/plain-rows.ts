@@ -1,7 +1,7 @@
 /** Inserts and updates rows of tables that need no logic of their own. */
 import type Database from "better-sqlite3";
+import type { InsertRow, UpdateRow } from "../../log/writes.ts";
 import { columnOf } from "../columns.ts";
-import type { InsertRow, UpdateRow } from "./account-write.ts";
 
 /** Returns a function that inserts or updates a row of any plain table; prepares each set of columns once. */
 export function preparePlainRows(db: Database.Database): (write: InsertRow | UpdateRow) => void {

@@ -1,6 +1,6 @@
-/** Prepares the statements of all account writes and dispatches each write to its kind. */
+/** Prepares the statements of all writes and dispatches each write to its kind. */
 import type Database from "better-sqlite3";
-import type { ApplyWrite, WriteContext } from "./account-write.ts";
+import type { ApplyWrite, WriteContext } from "./context.ts";
 import { Entries } from "./entries.ts";
 import { prepareForgetLog } from "./forget-log.ts";
 import { prepareMarketWrites } from "./markets.ts";

@@ -2,8 +2,9 @@
 import type Database from "better-sqlite3";
 import { MarketStatus } from "../../constants.ts";
 import { FULL_PRICE_BPS } from "../../limits.ts";
+import type { WriteOf } from "../../log/writes.ts";
 import { assert } from "../../util/assert.ts";
-import type { WriteContext, WriteOf } from "./account-write.ts";
+import type { WriteContext } from "./context.ts";
 import type { Entries } from "./entries.ts";
 
 export function prepareSettlement(

@@ -1,7 +1,7 @@
 /** Deletes obsolete rows of accounts in small slices. Which rows are obsolete is written here once, for readers too. */
 import type Database from "better-sqlite3";
 import { MAX_SWEPT_ROWS } from "../../limits.ts";
-import type { WriteOf } from "./account-write.ts";
+import type { WriteOf } from "../../log/writes.ts";
 
 const NO_SESSION = "NOT EXISTS (SELECT 1 FROM sessions WHERE grant_id = t.id)";
 const NO_GRANT = "NOT EXISTS (SELECT 1 FROM oauth_grants WHERE client_id = t.id)";

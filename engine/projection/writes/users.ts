@@ -1,9 +1,10 @@
 /** Creates and deletes users and personal access tokens, and sets users' terms. */
 import type Database from "better-sqlite3";
+import { TERM_NAMES } from "../../log/user-terms.ts";
+import type { WriteOf } from "../../log/writes.ts";
 import { assert } from "../../util/assert.ts";
 import { columnOf } from "../columns.ts";
-import { TERM_NAMES } from "../user-terms.ts";
-import type { WriteContext, WriteOf } from "./account-write.ts";
+import type { WriteContext } from "./context.ts";
 
 /** Tables of money and trading, and the audit log. An account with rows in the former stays; the latter keeps its lines. */
 const KEPT_TABLES = new Set([

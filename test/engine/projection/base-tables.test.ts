@@ -11,8 +11,8 @@ import { ArchiveList, archivePath } from "../../../engine/log/archive-format.ts"
 import { ArchiveReader } from "../../../engine/log/archive-reader.ts";
 import { openJournal } from "../../../engine/log/database.ts";
 import { D_OPENING_PRIORITY, openingRecords } from "../../../engine/log/opening.ts";
+import { packRequest } from "../../../engine/log/request.ts";
 import { snapshotPath } from "../../../engine/projection/base-tables.ts";
-import { packRequest } from "../../../engine/projection/logged-request.ts";
 import { MIGRATIONS } from "../../../engine/projection/schema.ts";
 import { hashTables } from "../../../engine/projection/table-hashes.ts";
 import * as R from "../../../engine/ring/records.ts";

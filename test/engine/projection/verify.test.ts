@@ -2,10 +2,10 @@
 import { copyFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
+import { DEFAULT_TERMS } from "../../../engine/log/user-terms.ts";
+import { HOUSE, type Write } from "../../../engine/log/writes.ts";
 import { INVARIANTS } from "../../../engine/projection/invariants.ts";
-import { DEFAULT_TERMS } from "../../../engine/projection/user-terms.ts";
 import { verifyCopy, verifyDatabase } from "../../../engine/projection/verify.ts";
-import { type AccountWrite, HOUSE } from "../../../engine/projection/writes/account-write.ts";
 import { openSqlite } from "../../../engine/util/sqlite.ts";
 import { openReadOnly } from "../../../engine/util/wal-database.ts";
 import { solvencyView } from "../../../server/markets/views.ts";
@@ -24,7 +24,7 @@ const [RESOLVED, VOIDED] = [3, 4];
 const CLOSED_STATUS = 3;
 
 /** Writes to the log of a stopped server and into its tables. Returns what GET /solvency would. */
-function write(dataDir: string, writes: readonly AccountWrite[]): SolvencyJson {
+function write(dataDir: string, writes: readonly Write[]): SolvencyJson {
   writeInto(dataDir, ...writes);
   const [totals] = rowsOf<ExchangeTotals>(
     dataDir,
@@ -33,13 +33,13 @@ function write(dataDir: string, writes: readonly AccountWrite[]): SolvencyJson {
   return solvencyView(totals!) as SolvencyJson;
 }
 
-const before: readonly AccountWrite[] = [
+const before: readonly Write[] = [
   { kind: "setTerms", userId: ALICE, ...DEFAULT_TERMS, tradingFee: 33, makerRebate: 21, patRebate: 27 },
   { kind: "createEvent", id: 2, slug: "event-1", title: "Event 1", category: null, closesAt: null, at },
   { kind: "deposit", userId: HOUSE, amount: 50 * USDC, reference: "loan", at },
 ];
 
-const withdrawal = (id: number, amount: number, status: string): AccountWrite => {
+const withdrawal = (id: number, amount: number, status: string): Write => {
   const decidedAt = status === "pending" || status === "paid" ? null : at;
   const row = {
     id,
@@ -60,14 +60,14 @@ const proposal = {
   opensAt: null,
   closesAt: null,
 };
-const close = (id: number): AccountWrite => ({
+const close = (id: number): Write => ({
   kind: "update",
   table: "markets",
   id,
   set: { status: CLOSED_STATUS },
 });
 
-const after: readonly AccountWrite[] = [
+const after: readonly Write[] = [
   { kind: "deposit", userId: BOB, amount: 7 * USDC, reference: "transfer 1", at },
   { kind: "reverseDeposit", userId: BOB, depositId: 2, amount: 2 * USDC, reference: "transfer 1 back", at },
   { kind: "withdrawFromHouse", amount: 3 * USDC, reference: "transfer 2", at },

@@ -1,11 +1,11 @@
 /**
- * Account writes: changes that reach the log as messages beside the rings, because they carry text and aren't hot.
- * The gateway has checked each one and assigned the ids of its rows; the projector applies it as it is. Nothing here can
- * be refused: the projector asserts. Only ledger entries get their numbers from the log stage.
+ * Writes: changes that reach the log as messages beside the rings, because they carry text and aren't hot. The gateway has
+ * checked each one and assigned the ids of its rows; the projector applies it as it is. Nothing here can be refused: the
+ * projector asserts. Only ledger entries get their numbers from the log stage.
  */
-import type { MarketStatus } from "../../constants.ts";
-import type { Ledger } from "../../ledger.ts";
+import type { MarketStatus } from "../constants.ts";
 import type {
+  ApprovalRow,
   EmailTokenRow,
   IdentityApplicationRow,
   OAuthClientRow,
@@ -14,9 +14,9 @@ import type {
   SecondFactorRow,
   SessionRow,
   SocialIdentityRow,
-} from "../load/accounts.ts";
-import type { ApprovalRow, WithdrawalRow } from "../load/wallet.ts";
-import type { UserTerms } from "../user-terms.ts";
+  WithdrawalRow,
+} from "./rows.ts";
+import type { UserTerms } from "./user-terms.ts";
 
 type Value = string | number | null;
 
@@ -57,7 +57,7 @@ export type UpdateRow = {
   [T in PlainTable]: { kind: "update"; table: T; id: number; set: RowOf<T> };
 }[PlainTable];
 
-export type AccountWrite =
+export type Write =
   | InsertRow
   | UpdateRow
   | {
@@ -171,46 +171,54 @@ export interface StoredPicture {
 /** The user id of the exchange's own account. */
 export const HOUSE = 0;
 
-/** The projector's state that account writes read and change. */
-export interface WriteContext {
-  readonly ledger: Ledger;
-  nextEntryId(): number;
-  /** Deletes the index rows of order updates that need a batch before `batch`. */
-  forgetUpdates(batch: number): void;
-  /** The user's newest fill, 0 if there is none. */
-  newestFill(userId: number): number;
-  addMarket(marketId: number, firstOutcomeId: number, outcomes: number): void;
-  /** Drops a market that will never trade. */
-  forgetMarket(marketId: number): void;
-  /** A market's first outcome and number of outcomes. */
-  outcomesOf(marketId: number): { readonly first: number; readonly count: number };
-  /** Marks rows that the projector writes before it commits. @param at ms @param before micro-USDC; shares */
-  markUser(userId: number, at: number, before: number): void;
-  markPosition(position: number, at: number, before: number): void;
-  markMarket(marketId: number): void;
+/** One kind of write. */
+export type WriteOf<Kind extends Write["kind"]> = Extract<Write, { kind: Kind }>;
+
+/** What the log itself knows about a kind of write. */
+interface WriteTraits {
+  /** The number of ledger entries that it creates, where they are fixed; missing: none. */
+  readonly entries?: 1;
+  /** Its row is its one ledger entry. */
+  readonly isEntry?: true;
+  /** It decides which markets can trade. */
+  readonly opensMarkets?: true;
 }
 
-export type ApplyWrite = (write: AccountWrite) => void;
+const KINDS = {
+  insert: {},
+  update: {},
+  createUser: {},
+  deleteUser: {},
+  createToken: {},
+  deposit: { entries: 1, isEntry: true },
+  reverseDeposit: { entries: 1, isEntry: true },
+  withdrawFromHouse: { entries: 1, isEntry: true },
+  payWithdrawal: { entries: 1 },
+  sweep: {},
+  forgetLog: {},
+  setTerms: {},
+  createEvent: {},
+  createMarket: { opensMarkets: true },
+  openMarket: { opensMarkets: true },
+  refuseMarket: { opensMarkets: true },
+  describeMarket: {},
+  settleMarket: { opensMarkets: true },
+} as const satisfies Record<Write["kind"], WriteTraits>;
 
-/** One kind of account write. */
-export type WriteOf<Kind extends AccountWrite["kind"]> = Extract<AccountWrite, { kind: Kind }>;
+const TRAITS: Readonly<Record<Write["kind"], WriteTraits>> = KINDS;
+
+/** The writes that decide which markets can trade. */
+export type MarketWrite = {
+  [Kind in Write["kind"]]: (typeof KINDS)[Kind] extends { opensMarkets: true } ? WriteOf<Kind> : never;
+}[Write["kind"]];
+
+export const isMarketWrite = (write: Write): write is MarketWrite => TRAITS[write.kind].opensMarkets === true;
 
 /** True for a write whose row is its one ledger entry. */
-export function isPaymentEntry({ kind }: AccountWrite): boolean {
-  return kind === "deposit" || kind === "reverseDeposit" || kind === "withdrawFromHouse";
-}
+export const isPaymentEntry = ({ kind }: Write): boolean => TRAITS[kind].isEntry === true;
 
 /** The number of ledger entries that a write creates. */
-export function entriesOf(write: AccountWrite): number {
-  switch (write.kind) {
-    case "deposit":
-    case "reverseDeposit":
-    case "withdrawFromHouse":
-    case "payWithdrawal":
-      return 1;
-    case "settleMarket":
-      return write.holders;
-    default:
-      return 0;
-  }
+export function entriesOf(write: Write): number {
+  if (write.kind === "settleMarket") return write.holders;
+  return TRAITS[write.kind].entries ?? 0;
 }
