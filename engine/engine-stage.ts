@@ -7,7 +7,7 @@
 import { createMatcher, type Matcher, type MatcherOptions } from "./book/matcher.ts";
 import { MAX_BATCH_COMMANDS, MAX_CHAIN_COMMANDS } from "./limits.ts";
 import { BatchStamp } from "./log/batch-stamp.ts";
-import { CommandKind, FLAG_EXTENDS, FLAG_MORE, FLAG_POST_ONLY, kindOf, RECORD_WORDS } from "./ring/records.ts";
+import { CommandKind, commandKindOf, FLAG_EXTENDS, FLAG_MORE, FLAG_POST_ONLY, RECORD_WORDS } from "./ring/records.ts";
 import { RingConsumer, type RingMemory, RingProducer } from "./ring/ring.ts";
 import { assert } from "./util/assert.ts";
 import { Histogram, type HistogramMemory } from "./util/histogram.ts";
@@ -94,7 +94,7 @@ export class EngineStage {
       const base = (commands.tail & mask) * RECORD_WORDS;
       const packed = words[base]!;
       if (granted > 1 || (packed & FLAG_MORE) !== 0) assertChained(packed, granted);
-      if (kindOf(packed) === CommandKind.stop) this.hasStopped = true;
+      if (commandKindOf(packed) === CommandKind.stop) this.hasStopped = true;
       matcher.execute(words, doubles, base);
       commands.tail = (commands.tail + 1) | 0;
       done++;
@@ -111,7 +111,7 @@ export class EngineStage {
 
 /** Each command of a chain emits one event, so that its room is known. @param left the commands the chain may still have */
 function assertChained(packed: number, left: number): void {
-  const kind = kindOf(packed);
+  const kind = commandKindOf(packed);
   const postOnly = kind === CommandKind.placeOrder && (packed & FLAG_POST_ONLY) !== 0;
   const extend = kind === CommandKind.amendOrder && (packed & FLAG_EXTENDS) !== 0;
   assert(kind === CommandKind.cancelOrder || postOnly || extend, "each command of a chain emits one event");

@@ -24,6 +24,7 @@ import {
   ownRebateMicro,
   utcDay,
 } from "./money.ts";
+import type { EngineEvent } from "./ring/engine-event.ts";
 import { rebateOf } from "./ring/records.ts";
 import { assert } from "./util/assert.ts";
 import { NumberMap } from "./util/number-map.ts";
@@ -352,33 +353,20 @@ export class Ledger {
   /**
    * Settles one order's side of the match that `beginMatch` began; the caller releases holds. Sets `lastFee` and
    * `lastRebate`, and returns the position's index.
-   * @param endsMatch true for the taker's fill, the last of its match
-   * @param rates the user's individual rates (records.ts), or 0
+   * @param fill an orderFilled event
    */
-  fill(
-    user: number,
-    market: number,
-    outcome: number,
-    side: number,
-    priceBps: number,
-    quantity: number,
-    matchType: number,
-    role: number,
-    pat: boolean,
-    endsMatch: boolean,
-    atMs: number,
-    rates = 0,
-  ): number {
-    const position = this.claimPosition(user, outcome);
-    const notional = notionalMicro(priceBps, quantity);
+  fill(fill: EngineEvent, market: number): number {
+    const { user, price, quantity, role, rates } = fill;
+    const position = this.claimPosition(user, fill.outcome);
+    const notional = notionalMicro(price, quantity);
     let fee = 0;
-    if (side === Side.buy) {
+    if (fill.side === Side.buy) {
       this.move(user, -notional);
       this.totals.house += notional;
       this.acquire(position, quantity, notional);
-      this.countEntry(user, notional, atMs);
+      this.countEntry(user, notional, fill.time);
     } else {
-      fee = sellerFeeMicro(priceBps, quantity, rates);
+      fee = sellerFeeMicro(price, quantity, rates);
       this.fees[user]! += fee;
       this.move(user, notional - fee);
       this.totals.house -= notional - fee;
@@ -387,7 +375,7 @@ export class Ledger {
     let rebate = 0;
     if (role === Role.maker && this.rebatesLeft > 0) {
       const full =
-        rates === 0 ? makerRebateMicro(priceBps, quantity, pat) : ownRebateMicro(priceBps, quantity, rebateOf(rates));
+        rates === 0 ? makerRebateMicro(price, quantity, fill.isPat) : ownRebateMicro(price, quantity, rebateOf(rates));
       rebate = Math.min(full, this.rebatesLeft);
       this.rebatesLeft -= rebate;
       this.move(user, rebate);
@@ -395,7 +383,9 @@ export class Ledger {
       this.realized[position]! += rebate;
       this.rebates[user]! += rebate;
     }
-    if (endsMatch) {
+    // The taker's fill is the last of its match.
+    if (fill.endsMatch) {
+      const { matchType } = fill;
       if (matchType !== MatchType.direct) {
         this.changeSets(market, matchType === MatchType.mint ? quantity : -quantity);
         this.totals.house -= (matchType === MatchType.mint ? quantity : -quantity) * MICRO_PER_SHARE;

@@ -10,7 +10,8 @@ import { Bench } from "tinybench";
 import { MatchType, OrderStatus, Reason, Role, Side } from "../../engine/constants.ts";
 import { Ledger } from "../../engine/ledger.ts";
 import { DEFAULT_TERMS } from "../../engine/log/user-terms.ts";
-import { FLAG_TEXT } from "../../engine/ring/records.ts";
+import { EngineEvent } from "../../engine/ring/engine-event.ts";
+import * as R from "../../engine/ring/records.ts";
 import { NumberMap } from "../../engine/util/number-map.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
 import { hashToken } from "../../server/accounts/token-hash.ts";
@@ -97,7 +98,7 @@ function addOrder(id: number, packed: number): number {
   return slot;
 }
 const slot = addOrder(1, 0);
-const named = [addOrder(2, FLAG_TEXT), addOrder(3, FLAG_TEXT)] as const;
+const named = [addOrder(2, R.FLAG_TEXT), addOrder(3, R.FLAG_TEXT)] as const;
 
 const ledger = new Ledger();
 for (const user of [1, 2]) ledger.deposit(user, 1_000_000_000_000);
@@ -119,7 +120,24 @@ function remember(i: number): number {
   return clientOrderIds.find(1, name);
 }
 
-const json = orderJson(store, slot, OrderStatus.queued, Reason.none, 100, 1, "");
+/** Ten shares at 0.42, by each of two users in turn. */
+const FILLS = [1, 2].map((buyer) => ({
+  maker: fillOf(3 - buyer, Side.sell, Role.maker, R.FLAG_PAT),
+  taker: fillOf(buyer, Side.buy, Role.taker, R.FLAG_PAT | R.FLAG_MATCH_END),
+}));
+
+function fillOf(user: number, side: number, role: number, flags: number): EngineEvent {
+  const words = new Int32Array(R.RECORD_WORDS);
+  words[R.W_PACKED] = R.packFill(side, OrderStatus.filled, MatchType.direct, role, flags);
+  words[R.W_USER] = user;
+  words[R.W_OUTCOME] = 1;
+  words[R.W_PRICE] = 4200;
+  words[R.W_QUANTITY] = 10;
+  return new EngineEvent().at(words, new Float64Array(words.buffer), 0);
+}
+
+const STATE = { status: OrderStatus.queued, reason: Reason.none, remaining: 100, updatedAt: 1 };
+const json = orderJson(store, slot, STATE, "");
 // Alternating texts, so that the encoder's cache doesn't help.
 const jsons = [json, json.replace('"queued"', '"open"')];
 
@@ -151,11 +169,10 @@ bench
   .add(
     "settle a match, two fills, and back",
     repeat((i) => {
-      const buyer = i % 2 === 0 ? 1 : 2;
-      const { taker, maker } = Role;
+      const { maker, taker } = FILLS[i % 2]!;
       ledger.beginMatch(63_000);
-      ledger.fill(3 - buyer, 1, 1, Side.sell, 4200, 10, MatchType.direct, maker, true, false, 1);
-      ledger.fill(buyer, 1, 1, Side.buy, 4200, 10, MatchType.direct, taker, true, true, 1);
+      ledger.fill(maker, 1);
+      ledger.fill(taker, 1);
     }),
   )
   .add(
@@ -164,12 +181,12 @@ bench
   )
   .add(
     "write the order as JSON",
-    repeat(() => orderJson(store, slot, OrderStatus.queued, Reason.none, 100, 1, "")),
+    repeat(() => orderJson(store, slot, STATE, "")),
   )
   .add(
     "the same with a client order id",
     // Each order twice in a row: for its response and for its first update.
-    repeat((i) => orderJson(store, named[(i >> 1) % 2]!, OrderStatus.queued, Reason.none, 100, 1, "")),
+    repeat((i) => orderJson(store, named[(i >> 1) % 2]!, STATE, "")),
   )
   .add(
     "write its client order id into the slot",

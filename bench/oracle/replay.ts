@@ -159,7 +159,14 @@ class Replay {
     this.commands.doubles[(base >> 1) + R.D_AT] = sequence;
   }
 
-  private writeOrder(kind: number, side: number, tif: number, slot: number, price: number, quantity: number): number {
+  private writeOrder(
+    kind: R.CommandKind,
+    side: number,
+    tif: number,
+    slot: number,
+    price: number,
+    quantity: number,
+  ): number {
     const base = this.writeCommand(
       R.packCommand(kind, side, OrderType.limit, tif, SelfTradePrevention.cancelTaker, 0),
       0,

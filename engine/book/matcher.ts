@@ -20,7 +20,7 @@ import {
 } from "../limits.ts";
 import * as R from "../ring/records.ts";
 import type { RingProducer } from "../ring/ring.ts";
-import { assert } from "../util/assert.ts";
+import { assert, unreachable } from "../util/assert.ts";
 import {
   BOOK_PAGES,
   BOOK_WORDS,
@@ -71,7 +71,7 @@ const {
   packEvent,
   packFill,
   packTerms,
-  kindOf,
+  commandKindOf,
   sideOf,
   typeOf,
   timeInForceOf,
@@ -926,7 +926,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     enqueue(slot, outcome, side, price, remaining);
   }
 
-  function refuse(kind: number, words: Int32Array, doubles: Float64Array, base: number, reason: number): void {
+  function refuse(kind: R.EventKind, words: Int32Array, doubles: Float64Array, base: number, reason: number): void {
     const record = emitPlain(
       packEvent(kind, 0, 0, reason, 0),
       words[base | R.W_SLOT]!,
@@ -1088,7 +1088,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     }
   }
 
-  function emitSets(kind: number, words: Int32Array, base: number): void {
+  function emitSets(kind: R.EventKind, words: Int32Array, base: number): void {
     const event = packEvent(kind, 0, 0, 0, 0);
     const [user, quantity] = [words[base | R.W_USER]!, words[base | R.W_QUANTITY]!];
     const record = emitPlain(event, words[base | R.W_MARKET]!, user, 0, quantity, words[base | R.W_REFERENCE]!);
@@ -1098,7 +1098,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   function execute(words: Int32Array, doubles: Float64Array, base: number): void {
     reserve();
     clock[0] = doubles[(base >> 1) | R.D_AT]!;
-    const kind = kindOf(words[base]!);
+    const kind = commandKindOf(words[base]!);
     switch (kind) {
       case CommandKind.placeOrder:
         return placeOrder(words, doubles, base);
@@ -1124,7 +1124,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
         emitPlain(packEvent(EventKind.stopped, 0, 0, 0, 0), 0, 0, 0, 0, 0);
         return;
       default:
-        assert(false, `unknown command kind ${kind}`);
+        unreachable(kind, "kind of command");
     }
   }
 

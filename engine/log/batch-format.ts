@@ -24,6 +24,7 @@
  * A batch numbers the entries of its requests first, in their order, then those of its events.
  */
 import { hash } from "node:crypto";
+import type { EngineEvent } from "../ring/engine-event.ts";
 import * as R from "../ring/records.ts";
 import { assert } from "../util/assert.ts";
 import { BrokenLog } from "./broken-log.ts";
@@ -156,10 +157,8 @@ export class TextReader {
     this.at = HEADER_BYTES + header.records * R.RECORD_BYTES;
   }
 
-  /** The text of the orderPlaced record that starts at word `w`. Must be called for each of them. */
-  next(words: Int32Array, w: number): OrderText {
-    const hasText = (words[w]! & R.FLAG_TEXT) !== 0;
-    const isRaised = R.isRaised(words[w + R.W_REFERENCE]!);
+  /** The text of an orderPlaced. Must be called for each of them. */
+  next({ hasText, isRaised }: EngineEvent): OrderText {
     if (!hasText && !isRaised) return NO_TEXT;
     const placedAt = isRaised ? this.double() : null;
     if (!hasText) return { ...NO_TEXT, placedAt };
@@ -171,9 +170,9 @@ export class TextReader {
   }
 
   /** Skips a text like `next`; returns when the order was placed if that isn't the record's time, else 0. ms */
-  skip(words: Int32Array, w: number): number {
-    const placedAt = R.isRaised(words[w + R.W_REFERENCE]!) ? this.double() : 0;
-    if ((words[w]! & R.FLAG_TEXT) !== 0) this.at += 10 + this.body[this.at + 8]! + this.body[this.at + 9]!;
+  skip({ hasText, isRaised }: EngineEvent): number {
+    const placedAt = isRaised ? this.double() : 0;
+    if (hasText) this.at += 10 + this.body[this.at + 8]! + this.body[this.at + 9]!;
     return placedAt;
   }
 

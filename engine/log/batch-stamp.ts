@@ -3,7 +3,8 @@
  * around the matcher, which never reads a clock.
  */
 
-import * as R from "../ring/records.ts";
+import { EngineEvent } from "../ring/engine-event.ts";
+import { EventKind, packEvent, RECORD_WORDS, W_PACKED } from "../ring/records.ts";
 import type { RingProducer } from "../ring/ring.ts";
 import { assert } from "../util/assert.ts";
 import type { MicroClock } from "../util/micro-clock.ts";
@@ -11,6 +12,7 @@ import type { MicroClock } from "../util/micro-clock.ts";
 export class BatchStamp {
   private readonly events: RingProducer;
   private readonly clock: MicroClock;
+  private readonly stamp = new EngineEvent();
   /** The first word of the open record, or -1. */
   private record = -1;
 
@@ -23,17 +25,18 @@ export class BatchStamp {
   open(): void {
     const { events } = this;
     assert(this.record < 0, "a publish has one stamp");
-    const w = (events.head & events.mask) * R.RECORD_WORDS;
+    const w = (events.head & events.mask) * RECORD_WORDS;
     events.head = (events.head + 1) | 0;
-    events.words.fill(0, w, w + R.RECORD_WORDS);
-    events.words[w + R.W_PACKED] = R.packEvent(R.EventKind.batchMatched, 0, 0, 0, 0);
+    events.words.fill(0, w, w + RECORD_WORDS);
+    events.words[w + W_PACKED] = packEvent(EventKind.batchMatched, 0, 0, 0, 0);
     this.record = w;
   }
 
   /** Writes the time. Before the publish. */
   close(): void {
     assert(this.record >= 0, "a publish has a stamp");
-    this.events.doubles[(this.record >> 1) + R.D_MATCHED] = this.clock();
+    const { words, doubles } = this.events;
+    this.stamp.at(words, doubles, this.record).matchedAt = this.clock();
     this.record = -1;
   }
 }

@@ -8,8 +8,9 @@
  *           4. INSERT, which commits  5. cursors  6. replies.
  */
 import type Database from "better-sqlite3";
+import { EngineEvent } from "../ring/engine-event.ts";
 import { MAX_TEXT_BYTES, type OrderTexts } from "../ring/order-texts.ts";
-import * as R from "../ring/records.ts";
+import { EventKind, RECORD_BYTES, RECORD_WORDS } from "../ring/records.ts";
 import type { RingGate } from "../ring/ring.ts";
 import type { MicroClock } from "../util/micro-clock.ts";
 import { emptyWal } from "../util/wal-database.ts";
@@ -66,6 +67,7 @@ export class Log {
   private readonly clock: MicroClock;
   private readonly onCommit: LogOptions["onCommit"];
   private readonly stamps = new BatchStamps();
+  private readonly event = new EngineEvent();
   private readonly checkpoints: WalCheckpoints;
   private readonly sizes: Database.Statement;
   private readonly deleteBatches: Database.Statement;
@@ -191,44 +193,44 @@ export class Log {
   }
 
   private numberEvents(part: Part): boolean {
-    const { numbering, stamps } = this;
+    const { event, numbering, stamps } = this;
     const { words, doubles, mask, tail } = part.gate;
     let isDurable = false;
     part.texts = 0;
     for (let i = 0; i < part.count; i++) {
-      const w = ((tail + i) & mask) * R.RECORD_WORDS;
-      const kind = R.kindOf(words[w]!);
-      if (kind === R.EventKind.batchMatched) stamps.add(doubles, w);
-      if (numbering.event(words, doubles, w)) isDurable = true;
-      if (kind !== R.EventKind.orderPlaced) continue;
+      event.at(words, doubles, ((tail + i) & mask) * RECORD_WORDS);
+      const { kind } = event;
+      if (kind === EventKind.batchMatched) stamps.add(event);
+      if (numbering.event(event)) isDurable = true;
+      if (kind !== EventKind.orderPlaced) continue;
       this.orders++;
-      if (hasText(words, w)) part.texts++;
+      if (hasText(event)) part.texts++;
     }
     return isDurable;
   }
 
   private copyRecords({ gate, bytes, count }: Part): void {
-    const from = (gate.tail & gate.mask) * R.RECORD_BYTES;
-    const end = from + count * R.RECORD_BYTES;
+    const from = (gate.tail & gate.mask) * RECORD_BYTES;
+    const end = from + count * RECORD_BYTES;
     this.appender.addRecords(bytes.subarray(from, Math.min(end, bytes.length)));
     if (end > bytes.length) this.appender.addRecords(bytes.subarray(0, end - bytes.length));
   }
 
   private copyTexts({ gate, texts }: Part): void {
-    const { words, mask, tail } = gate;
+    const { event } = this;
+    const { words, doubles, mask, tail } = gate;
     for (let i = 0, left = texts; left > 0; i++) {
-      const w = ((tail + i) & mask) * R.RECORD_WORDS;
-      if (R.kindOf(words[w]!) !== R.EventKind.orderPlaced || !hasText(words, w)) continue;
+      event.at(words, doubles, ((tail + i) & mask) * RECORD_WORDS);
+      if (event.kind !== EventKind.orderPlaced || !hasText(event)) continue;
       left--;
-      this.appender.addText(8 + MAX_TEXT_BYTES, (body, at) => this.writeText(words, w, body, at));
+      this.appender.addText(8 + MAX_TEXT_BYTES, (body, at) => this.writeText(event, body, at));
     }
   }
 
-  /** Writes the text of the orderPlaced at word `w`; returns its end. */
-  private writeText(words: Int32Array, w: number, body: Buffer, at: number): number {
-    const isRaised = R.isRaised(words[w + R.W_REFERENCE]!);
-    const rest = isRaised ? body.writeDoubleLE(this.numbering.takePlacedAt(), at) : at;
-    return (words[w]! & R.FLAG_TEXT) === 0 ? rest : this.texts.copy(words[w + R.W_SLOT]!, body, rest);
+  /** Writes the text of an orderPlaced; returns its end. */
+  private writeText(event: EngineEvent, body: Buffer, at: number): number {
+    const rest = event.isRaised ? body.writeDoubleLE(this.numbering.takePlacedAt(), at) : at;
+    return event.hasText ? this.texts.copy(event.slot, body, rest) : rest;
   }
 
   /** Lets the gateway see what this pass made durable. */
@@ -264,7 +266,5 @@ export class Log {
   }
 }
 
-/** True if the batch has a text for the orderPlaced at word `w`. */
-function hasText(words: Int32Array, w: number): boolean {
-  return (words[w]! & R.FLAG_TEXT) !== 0 || R.isRaised(words[w + R.W_REFERENCE]!);
-}
+/** True if the batch has a text for the orderPlaced. */
+const hasText = (event: EngineEvent): boolean => event.hasText || event.isRaised;

@@ -3,8 +3,10 @@
  * and gives the opening of the next one, so that an archive of any day can be replayed without the days before. Checks
  * nothing that the log says, and never reads a table.
  */
-import { isFinal, MarketStatus, restingTimeInForce } from "../constants.ts";
+import { MarketStatus, restingTimeInForce } from "../constants.ts";
 import { MAX_OUTCOME_ID } from "../limits.ts";
+import { CommandRecord } from "../ring/command-record.ts";
+import { EngineEvent } from "../ring/engine-event.ts";
 import * as R from "../ring/records.ts";
 import { assert } from "../util/assert.ts";
 import { NumberMap } from "../util/number-map.ts";
@@ -32,9 +34,6 @@ export const EMPTY_OPENING: Opening = { markets: [], orders: Buffer.alloc(0) };
 
 /** In place of an opening: the archive was made without the one before it. */
 export const UNKNOWN_OPENING = { markets: null, orders: null } as const;
-
-/** Of an opening's record. */
-export const D_OPENING_PRIORITY = 7;
 
 export const packOpening = (opening: Opening | typeof UNKNOWN_OPENING): Buffer => pack(opening);
 
@@ -78,6 +77,8 @@ export class OpeningTracker {
   /** The index of each live order that no event has named since the last start, by id: its slot is unknown. */
   private unnamed = new NumberMap();
   private live = 0;
+  private readonly event = new EngineEvent();
+  private readonly order = new CommandRecord();
 
   constructor(opening: Opening = EMPTY_OPENING) {
     for (const [id, first, outcomes, status] of opening.markets) this.addMarket(id, first, outcomes, status);
@@ -99,7 +100,9 @@ export class OpeningTracker {
     if ((header.flags & FLAG_STARTED) !== 0) this.start();
     for (const write of marketWritesOf(body, header)) this.writeMarket(write);
     const { words, doubles, count } = recordsOf(body, header);
-    for (let w = 0; w < count * R.RECORD_WORDS; w += R.RECORD_WORDS) this.event(words, doubles, w);
+    const { event } = this;
+    event.at(words, doubles, 0);
+    for (let i = 0; i < count; i++, event.next()) this.apply(event);
   }
 
   /** The opening of the batch after the last. */
@@ -108,11 +111,12 @@ export class OpeningTracker {
     for (const [id, { first, outcomes, status }] of this.marketsById) markets.push([id, first, outcomes, status]);
     markets.sort(([a], [b]) => a - b);
     const records = new Int32Array(this.live * R.RECORD_WORDS);
+    const doubles = new Float64Array(records.buffer);
     this.inPriority().forEach((index, i) => {
       const record = this.words.subarray(index * R.RECORD_WORDS, (index + 1) * R.RECORD_WORDS);
       records.set(record, i * R.RECORD_WORDS);
-      const market = this.marketOfOutcome[record[R.W_OUTCOME]!]!;
-      records[i * R.RECORD_WORDS + R.W_MARKET] = market;
+      const order = this.order.at(records, doubles, i * R.RECORD_WORDS);
+      order.market = this.marketOfOutcome[order.outcome]!;
     });
     return { markets, orders: Buffer.from(records.buffer) };
   }
@@ -150,78 +154,60 @@ export class OpeningTracker {
     }
   }
 
-  private event(words: Int32Array, doubles: Float64Array, w: number): void {
-    const packed = words[w]!;
-    switch (R.kindOf(packed)) {
-      case R.EventKind.orderPlaced:
-        if (!isFinal(R.statusOf(packed))) this.place(words, doubles, w);
-        return;
-      case R.EventKind.orderFilled:
-        if (words[w + R.W_REMAINING] === 0) this.end(words, doubles, w);
-        else this.words[this.find(words, doubles, w) + R.W_QUANTITY] = words[w + R.W_REMAINING]!;
-        return;
-      case R.EventKind.orderCanceled:
-        return this.end(words, doubles, w);
-      case R.EventKind.orderReduced:
-      case R.EventKind.orderAmended:
-        return this.amend(words, doubles, w);
-      case R.EventKind.marketChanged:
-        return this.setStatus(words[w + R.W_SLOT]!, R.statusOf(packed));
-    }
+  private apply(event: EngineEvent): void {
+    if (event.kind === R.EventKind.marketChanged) return this.setStatus(event.market, event.status);
+    if (!event.traits.changesOrder) return;
+    const isPlacement = event.kind === R.EventKind.orderPlaced;
+    if (isPlacement && !event.endsOrder) this.place(event);
+    else if (!isPlacement && event.endsOrder) this.end(event);
+    else if (!isPlacement) this.change(event);
   }
 
-  private place(words: Int32Array, doubles: Float64Array, w: number): void {
+  private place(event: EngineEvent): void {
+    const { packed, slot, orderId, type, timeInForce, selfTradePrevention } = event;
     const index = this.allocate();
-    const slot = words[w + R.W_SLOT]!;
     if (slot >= this.bySlot.length) this.bySlot = withIndex(this.bySlot, slot);
     this.bySlot[slot] = index;
-    const packed = words[w]!;
-    const terms = words[w + R.W_REFERENCE]!;
-    const [type, tif, stp] = [R.termsType(terms), R.termsTimeInForce(terms), R.termsSelfTradePrevention(terms)];
     const flags = packed & R.ORDER_FLAGS;
-    const order = index * R.RECORD_WORDS;
-    this.words[order] = R.packCommand(R.CommandKind.restoreOrder, R.sideOf(packed), type, tif, stp, flags);
-    this.words[order + R.W_SLOT] = 0;
-    this.words[order + R.W_USER] = words[w + R.W_USER]!;
-    this.words[order + R.W_OUTCOME] = words[w + R.W_OUTCOME]!;
-    this.words[order + R.W_PRICE] = words[w + R.W_PRICE]!;
-    this.words[order + R.W_QUANTITY] = words[w + R.W_REMAINING]!;
-    this.words[order + R.W_REFERENCE] = words[w + R.W_QUANTITY]!;
-    const [from, to] = [w >> 1, order >> 1];
-    this.doubles[to + R.D_ORDER_ID] = doubles[from + R.D_ORDER_ID]!;
-    this.doubles[to + R.D_AT] = doubles[from + R.D_AT]!;
-    this.doubles[to + R.D_EXPIRES_AT] = doubles[from + R.D_DETAIL]!;
-    this.doubles[to + D_OPENING_PRIORITY] = doubles[from + R.D_ORDER_ID]!;
+    const order = this.orderAt(index);
+    order.packed = R.packCommand(R.CommandKind.restoreOrder, event.side, type, timeInForce, selfTradePrevention, flags);
+    order.slot = 0;
+    order.user = event.user;
+    order.outcome = event.outcome;
+    order.price = event.price;
+    order.quantity = event.remaining;
+    order.total = event.quantity;
+    order.orderId = orderId;
+    order.time = event.time;
+    order.expiresAt = event.expiresAt;
+    order.openingPriority = orderId;
   }
 
-  private amend(words: Int32Array, doubles: Float64Array, w: number): void {
-    if (words[w + R.W_REMAINING] === 0) return this.end(words, doubles, w);
-    const order = this.find(words, doubles, w);
-    this.words[order + R.W_PRICE] = words[w + R.W_PRICE]!;
-    this.words[order + R.W_QUANTITY] = words[w + R.W_REMAINING]!;
-    this.words[order + R.W_REFERENCE] = words[w + R.W_QUANTITY]!;
-    const packed = words[w]!;
-    if (R.kindOf(packed) !== R.EventKind.orderAmended) return;
-    const detail = doubles[(w >> 1) + R.D_DETAIL]!;
-    if ((packed & R.FLAG_LOST_PRIORITY) !== 0) this.doubles[(order >> 1) + D_OPENING_PRIORITY] = detail;
-    if ((packed & R.FLAG_EXTENDS) === 0) return;
-    this.doubles[(order >> 1) + R.D_EXPIRES_AT] = detail;
-    this.words[order] = R.withTimeInForce(this.words[order]!, restingTimeInForce(detail));
+  /** A fill, a reduction or an amend leaves the order live. */
+  private change(event: EngineEvent): void {
+    const order = this.orderAt(this.find(event));
+    order.quantity = event.remaining;
+    if (event.kind === R.EventKind.orderFilled) return;
+    order.price = event.price;
+    order.total = event.quantity;
+    if (event.kind !== R.EventKind.orderAmended) return;
+    if (event.lostPriority) order.openingPriority = event.priority;
+    if (!event.isExtension) return;
+    order.expiresAt = event.expiresAt;
+    order.packed = R.withTimeInForce(order.packed, restingTimeInForce(event.expiresAt));
   }
 
-  private end(words: Int32Array, doubles: Float64Array, w: number): void {
-    const order = this.find(words, doubles, w);
-    this.doubles[(order >> 1) + R.D_ORDER_ID] = 0;
-    this.free.push(order / R.RECORD_WORDS);
+  private end(event: EngineEvent): void {
+    const index = this.find(event);
+    this.orderAt(index).orderId = 0;
+    this.free.push(index);
     this.live--;
   }
 
-  /** The first word of the record of the live order that the event at word `w` names. */
-  private find(words: Int32Array, doubles: Float64Array, w: number): number {
-    const id = doubles[(w >> 1) + R.D_ORDER_ID]!;
-    const slot = words[w + R.W_SLOT]!;
+  /** The index of the live order that the event names. */
+  private find({ orderId, slot }: EngineEvent): number {
     const index = slot < this.bySlot.length ? this.bySlot[slot]! : 0;
-    return (this.idAt(index) === id ? index : this.name(id, slot)) * R.RECORD_WORDS;
+    return this.idAt(index) === orderId ? index : this.name(orderId, slot);
   }
 
   /** An event names a restored order's slot for the first time. */
@@ -234,8 +220,12 @@ export class OpeningTracker {
     return index;
   }
 
+  private orderAt(index: number): CommandRecord {
+    return this.order.at(this.words, this.doubles, index * R.RECORD_WORDS);
+  }
+
   private idAt(index: number): number {
-    return this.doubles[index * R.RECORD_DOUBLES + R.D_ORDER_ID]!;
+    return this.orderAt(index).orderId;
   }
 
   private allocate(): number {
@@ -256,7 +246,7 @@ export class OpeningTracker {
     let count = 0;
     for (let index = 1; index <= this.used; index++) {
       if (this.idAt(index) === 0) continue;
-      const priority = this.doubles[index * R.RECORD_DOUBLES + D_OPENING_PRIORITY]!;
+      const priority = this.orderAt(index).openingPriority;
       priorities[count++] = priority;
       byPriority.set(priority, index);
     }

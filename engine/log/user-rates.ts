@@ -1,7 +1,7 @@
 /** The fees and rebates of users who have individual ones. The log stage writes them into the fills that they apply to. */
-import { nextRecord } from "../book/match-fees.ts";
 import { makerRebateBps, tradingFeeBps } from "../money.ts";
-import * as R from "../ring/records.ts";
+import { EngineEvent } from "../ring/engine-event.ts";
+import { packRates } from "../ring/records.ts";
 
 /** BPS of the notional; null: the default. */
 export interface OwnRates {
@@ -14,6 +14,7 @@ export interface OwnRates {
 
 export class UserRates {
   private readonly rates = new Map<number, OwnRates>();
+  private readonly fill = new EngineEvent();
 
   set(rates: OwnRates): void {
     const { userId, tradingFee, makerRebate, patRebate } = rates;
@@ -21,14 +22,14 @@ export class UserRates {
     else this.rates.set(userId, rates);
   }
 
-  /** Writes individual rates into all fills of the match that begins at word `w`: the match's fees depend on all of them. */
-  writeInto(words: Int32Array, w: number): void {
+  /** Writes individual rates into all fills of the match that `first` begins: the match's fees depend on all of them. */
+  writeInto(first: EngineEvent): void {
     if (this.rates.size === 0) return;
-    for (let fill = w; ; fill = nextRecord(words, fill)) {
-      const packed = words[fill]!;
-      const rates = this.packedRates(words[fill + R.W_USER]!, (packed & R.FLAG_PAT) !== 0);
-      if (rates !== 0) words[fill + R.W_REFERENCE] = R.withRates(words[fill + R.W_REFERENCE]!, rates);
-      if ((packed & R.FLAG_MATCH_END) !== 0) return;
+    const fill = this.fill.atRecordOf(first);
+    for (; ; fill.next()) {
+      const rates = this.packedRates(fill.user, fill.isPat);
+      if (rates !== 0) fill.rates = rates;
+      if (fill.endsMatch) return;
     }
   }
 
@@ -36,6 +37,6 @@ export class UserRates {
   private packedRates(user: number, pat: boolean): number {
     const rates = this.rates.get(user);
     if (rates === undefined) return 0;
-    return R.packRates(tradingFeeBps(rates), makerRebateBps(rates, pat));
+    return packRates(tradingFeeBps(rates), makerRebateBps(rates, pat));
   }
 }

@@ -5,7 +5,8 @@
 import { blockOf, readHeader, recordsOf } from "../log/batch-format.ts";
 import { BrokenLog } from "../log/broken-log.ts";
 import type { LogReader } from "../log/log-reader.ts";
-import * as R from "../ring/records.ts";
+import { EngineEvent } from "../ring/engine-event.ts";
+import { EventKind, RECORD_WORDS } from "../ring/records.ts";
 
 /** The user's updates of a block from this one on. */
 export interface IndexEntry {
@@ -24,15 +25,6 @@ export interface BlockPart {
   /** The first batch after the part, if it ends before its block does. */
   readonly end: number;
 }
-
-const { EventKind } = R;
-const HAS_ORDER: ReadonlySet<number> = new Set([
-  EventKind.orderPlaced,
-  EventKind.orderFilled,
-  EventKind.orderReduced,
-  EventKind.orderAmended,
-  EventKind.orderCanceled,
-]);
 
 /** The block that a batch of the log is in; null if the log can't be read there. */
 export function blockOfBatch(log: LogReader, batch: number): number | null {
@@ -65,23 +57,23 @@ function scan(log: LogReader, { block, from, before, end }: BlockPart): Map<numb
   const entries = new Map<number, IndexEntry>();
   /** By order: the batch of its first fill that no update has reported. */
   const unreported = new Map<number, number>();
+  const event = new EngineEvent();
   for (const body of log.bodies(from)) {
     const header = readHeader(body);
     const own = blockOf(header.position);
     if (header.number >= end || own > block) break;
     const { words, doubles } = recordsOf(body, header);
-    for (let w = 0; w < words.length; w += R.RECORD_WORDS) {
-      const kind = R.kindOf(words[w]!);
-      if (!HAS_ORDER.has(kind)) continue;
-      const order = doubles[(w >> 1) + R.D_ORDER_ID]!;
-      const first = unreported.get(order) ?? header.number;
-      const sequence = doubles[(w >> 1) + R.D_USER_SEQUENCE]!;
-      if (sequence === 0) {
-        if (kind === EventKind.orderFilled) unreported.set(order, first);
+    for (let w = 0; w < words.length; w += RECORD_WORDS) {
+      event.at(words, doubles, w);
+      if (!event.traits.changesOrder) continue;
+      const { orderId, userSequence } = event;
+      const first = unreported.get(orderId) ?? header.number;
+      if (userSequence === 0) {
+        if (event.kind === EventKind.orderFilled) unreported.set(orderId, first);
         continue;
       }
-      unreported.delete(order);
-      if (own === block) addUpdate(entries, words[w + R.W_USER]!, sequence, first, before);
+      unreported.delete(orderId);
+      if (own === block) addUpdate(entries, event.user, userSequence, first, before);
     }
   }
   return entries;

@@ -4,16 +4,10 @@
  *
  * A slot can have several orders in one transaction, one after the other; `find` knows the last one.
  */
-import * as R from "../ring/records.ts";
+import type { EngineEvent } from "../ring/engine-event.ts";
 import { withIndex } from "../util/typed-arrays.ts";
 
 const INITIAL = 4_096;
-
-/** The status of an order event and its reason: status | reason << 4. A fill's reason bits hold its match type. */
-export function stateOf(packed: number): number {
-  const reason = R.kindOf(packed) === R.EventKind.orderFilled ? 0 : R.reasonOf(packed);
-  return R.statusOf(packed) | (reason << 4);
-}
 
 /** The text of a new order. */
 export interface PlacedText {
@@ -64,27 +58,27 @@ export class DirtyOrders {
   }
 
   /** Adds a new order at the start of its life; returns its index. */
-  place(words: Int32Array, doubles: Float64Array, w: number): number {
-    const index = this.add(words[w + R.W_SLOT]!, doubles[(w >> 1) + R.D_ORDER_ID]!);
+  place(event: EngineEvent): number {
+    const index = this.add(event.slot, event.orderId);
     this.isNew[index] = 1;
-    this.users[index] = words[w + R.W_USER]!;
-    this.outcomes[index] = words[w + R.W_OUTCOME]!;
-    this.packed[index] = words[w]!;
-    this.terms[index] = R.termsOf(words[w + R.W_REFERENCE]!);
-    this.price[index] = words[w + R.W_PRICE]!;
-    this.total[index] = words[w + R.W_QUANTITY]!;
-    this.expiry[index] = doubles[(w >> 1) + R.D_EXPIRES_AT]!;
-    this.setState(index, words, doubles, w);
+    this.users[index] = event.user;
+    this.outcomes[index] = event.outcome;
+    this.packed[index] = event.packed;
+    this.terms[index] = event.terms;
+    this.price[index] = event.price;
+    this.total[index] = event.quantity;
+    this.expiry[index] = event.expiresAt;
+    this.setState(index, event);
     return index;
   }
 
-  /** Records the state after the event at word `w`; returns the order's index. */
-  mark(words: Int32Array, doubles: Float64Array, w: number): number {
-    const slot = words[w + R.W_SLOT]!;
-    const id = doubles[(w >> 1) + R.D_ORDER_ID]!;
+  /** Records the state after the event; returns the order's index. */
+  mark(event: EngineEvent): number {
+    const slot = event.slot;
+    const id = event.orderId;
     let index = this.indexes[slot]! - 1;
     if (index < 0 || this.ids[index] !== id) index = this.add(slot, id);
-    this.setState(index, words, doubles, w);
+    this.setState(index, event);
     return index;
   }
 
@@ -94,10 +88,10 @@ export class DirtyOrders {
     this.texts.clear();
   }
 
-  private setState(index: number, words: Int32Array, doubles: Float64Array, w: number): void {
-    this.remaining[index] = words[w + R.W_REMAINING]!;
-    this.states[index] = stateOf(words[w]!);
-    this.times[index] = doubles[(w >> 1) + R.D_AT]!;
+  private setState(index: number, event: EngineEvent): void {
+    this.remaining[index] = event.remaining;
+    this.states[index] = event.state;
+    this.times[index] = event.time;
   }
 
   private add(slot: number, id: number): number {

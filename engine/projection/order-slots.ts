@@ -3,6 +3,7 @@
  * which order it has; an order from before the projector's start is read from its row when it first matters.
  */
 import type Database from "better-sqlite3";
+import type { EngineEvent } from "../ring/engine-event.ts";
 
 interface Row {
   readonly price: number;
@@ -43,23 +44,30 @@ export class OrderSlots {
     this.ids.fill(0, 0, this.highest + 1);
   }
 
-  /** Starts a slot's next order. @param expiresAt ms, 0 for never @param builder 0 without one */
-  place(slot: number, order: number, price: number, total: number, expiresAt: number, builder: number): void {
-    this.ids[slot] = order;
-    if (slot > this.highest) this.highest = slot;
-    this.prices[slot] = price;
-    this.totals[slot] = total;
-    this.expiries[slot] = expiresAt;
+  /** Starts a slot's next order. @param placed its orderPlaced @param builder 0 without one */
+  place(placed: EngineEvent, builder: number): void {
+    const { slot } = placed;
+    this.take(slot, placed.orderId);
+    this.setTerms(slot, placed.price, placed.quantity);
+    this.expiries[slot] = placed.expiresAt;
     this.lastFills[slot] = 0;
     this.builders[slot] = builder;
+  }
+
+  private take(slot: number, order: number): void {
+    this.ids[slot] = order;
+    if (slot > this.highest) this.highest = slot;
   }
 
   /** Makes the order's values known, which must be in its row or in this slot. */
   load(slot: number, order: number): void {
     if (this.ids[slot] === order) return;
     const row = this.select.get(order) as Row;
-    this.place(slot, order, row.price, row.quantity, row.expires_at ?? 0, row.builder_id ?? 0);
+    this.take(slot, order);
+    this.setTerms(slot, row.price, row.quantity);
+    this.expiries[slot] = row.expires_at ?? 0;
     this.lastFills[slot] = row.last_fill ?? 0;
+    this.builders[slot] = row.builder_id ?? 0;
   }
 
   setTerms(slot: number, price: number, total: number): void {

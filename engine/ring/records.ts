@@ -93,6 +93,8 @@ export const D_VALID_UNTIL = 7;
 /** placeOrder with flag replaces. */
 export const D_EXPECTED = 7;
 export const D_USER_SEQUENCE = 7;
+/** restoreOrder in an opening of the log, where it is never executed: the order's time priority. */
+export const D_OPENING_PRIORITY = 7;
 /** batchMatched. */
 export const D_MATCHED = 4;
 export const D_DURABLE = 6;
@@ -112,6 +114,7 @@ export const CommandKind = {
   /** Ends the engine thread once everything before it is committed. */
   stop: 12,
 } as const;
+export type CommandKind = (typeof CommandKind)[keyof typeof CommandKind];
 
 export const EventKind = {
   orderPlaced: 1,
@@ -128,6 +131,7 @@ export const EventKind = {
   stopped: 12,
   batchMatched: 13,
 } as const;
+export type EventKind = (typeof EventKind)[keyof typeof EventKind];
 
 export const FLAG_POST_ONLY = 1 << 24;
 export const FLAG_PAT = 1 << 25;
@@ -152,10 +156,12 @@ export const FLAG_QUOTE = 1 << 30;
 export const ORDER_FLAGS = FLAG_POST_ONLY | FLAG_PAT | FLAG_CANCEL_ON_DISCONNECT | FLAG_TEXT | FLAG_QUOTE;
 
 /** Replaces the kind in a command's first word. */
-export const withKind = (packed: number, kind: number): number => (packed & ~0xff) | kind;
+export const withKind = (packed: number, kind: CommandKind): number => (packed & ~0xff) | kind;
 /** Replaces the time in force in a placement's first word. */
 export const withTimeInForce = (packed: number, tif: number): number => (packed & ~(0xf << 16)) | (tif << 16);
-export const kindOf = (packed: number): number => packed & 0xff;
+/** An event's. */
+export const kindOf = (packed: number): EventKind => (packed & 0xff) as EventKind;
+export const commandKindOf = (packed: number): CommandKind => (packed & 0xff) as CommandKind;
 export const sideOf = (packed: number): number => (packed >>> 8) & 0xf;
 
 /** Commands. */
@@ -167,7 +173,14 @@ export function cancelReasonOf(packed: number): number {
   return (packed >>> 16) & 0xf;
 }
 
-export function packCommand(kind: number, side: number, type: number, tif: number, stp: number, flags: number): number {
+export function packCommand(
+  kind: CommandKind,
+  side: number,
+  type: number,
+  tif: number,
+  stp: number,
+  flags: number,
+): number {
   return kind | (side << 8) | (type << 12) | (tif << 16) | (stp << 20) | flags;
 }
 
@@ -180,7 +193,7 @@ export const reasonOf = (packed: number): number => (packed >>> 16) & 0xf;
 export const matchTypeOf = (packed: number): number => (packed >>> 20) & 0x3;
 export const roleOf = (packed: number): number => (packed >>> 22) & 0x1;
 
-export function packEvent(kind: number, side: number, status: number, reason: number, flags: number): number {
+export function packEvent(kind: EventKind, side: number, status: number, reason: number, flags: number): number {
   return kind | (side << 8) | (status << 12) | (reason << 16) | flags;
 }
 

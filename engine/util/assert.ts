@@ -8,3 +8,8 @@ import { AssertionError } from "node:assert";
 export function assert(condition: boolean, invariant: string): asserts condition {
   if (!condition) throw new AssertionError({ message: invariant });
 }
+
+/** Ends a switch over a union of kinds: the compiler names a kind without a case, and a foreign value throws. */
+export function unreachable(value: never, what: string): never {
+  throw new AssertionError({ message: `there is no ${what} ${String(value)}` });
+}

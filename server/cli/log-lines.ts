@@ -16,6 +16,7 @@ import {
 import {
   type BatchHeader,
   FLAG_STARTED,
+  type OrderText,
   readHeader,
   recordsOf,
   requestsOf,
@@ -23,7 +24,9 @@ import {
 } from "../../engine/log/batch-format.ts";
 import { unpackRequest } from "../../engine/log/request.ts";
 import type { Write } from "../../engine/log/writes.ts";
-import * as R from "../../engine/ring/records.ts";
+import { EngineEvent } from "../../engine/ring/engine-event.ts";
+import { EventKind, feeOf, rebateOf } from "../../engine/ring/records.ts";
+import { unreachable } from "../../engine/util/assert.ts";
 
 type Value = string | number | boolean | null | object;
 
@@ -48,7 +51,10 @@ export interface LoggedItem {
 type Fields = Record<string, Value>;
 type Item = Omit<LoggedItem, "line"> & { readonly kind: string; readonly fields: Fields };
 
-const KIND_NAMES = new Map<number, string>(Object.entries(R.EventKind).map(([name, code]) => [code, name]));
+const KIND_NAMES = Object.fromEntries(Object.entries(EventKind).map(([name, code]) => [code, name])) as Record<
+  EventKind,
+  keyof typeof EventKind
+>;
 /** Columns and fields with hashes of passwords and tokens, sealed secrets, and numbers of documents. */
 const SECRETS = /^(passwordHash|tokenHash|refreshHash|secretHash|codeHash|family|secret|documentNumber|request)$/;
 const REDACTED = "(redacted)";
@@ -110,133 +116,107 @@ function writeItem(write: Write, secrets: boolean): Item {
 }
 
 function* eventsOf(body: Buffer, header: BatchHeader): Generator<Item> {
-  const { words, doubles } = recordsOf(body, header);
+  const { words, doubles, count } = recordsOf(body, header);
   const texts = new TextReader(body, header);
-  for (let w = 0; w < words.length; w += R.RECORD_WORDS) yield eventItem(words, doubles, w, texts);
+  const event = new EngineEvent().at(words, doubles, 0);
+  for (let i = 0; i < count; i++, event.next()) yield { ...eventItem(event, texts), kind: KIND_NAMES[event.kind] };
 }
 
-function eventItem(words: Int32Array, doubles: Float64Array, w: number, texts: TextReader): Item {
-  const packed = words[w] ?? 0;
-  const kind = R.kindOf(packed);
-  const word = (index: number): number => words[w + index] ?? 0;
-  const double = (index: number): number => doubles[(w >> 1) + index] ?? 0;
-  const order = { order: double(R.D_ORDER_ID), slot: word(R.W_SLOT), user: word(R.W_USER), at: double(R.D_AT) };
-  const about = { ...ABOUT_NOTHING, order: order.order, user: order.user, outcome: word(R.W_OUTCOME) };
-  const name = KIND_NAMES.get(kind) ?? `kind ${kind}`;
+function eventItem(event: EngineEvent, texts: TextReader): Omit<Item, "kind"> {
+  const { kind, market, user, outcome, time: at, correlationId: reference } = event;
   switch (kind) {
-    case R.EventKind.batchMatched:
+    case EventKind.batchMatched:
       // `durable` is written after the batch is committed.
-      return { ...ABOUT_NOTHING, kind: name, fields: { matched_us: Math.floor(double(R.D_MATCHED)) } };
-    case R.EventKind.levelChanged: {
-      const fields = {
-        outcome: word(R.W_OUTCOME),
-        side: sideOf(packed),
-        price: word(R.W_PRICE),
-        quantity: double(R.D_DETAIL),
-      };
-      return { ...ABOUT_NOTHING, outcome: fields.outcome, kind: name, fields };
+      return { ...ABOUT_NOTHING, fields: { matched_us: Math.floor(event.matchedAt) } };
+    case EventKind.levelChanged: {
+      const fields = { outcome, side: sideOf(event), price: event.price, quantity: event.levelQuantity };
+      return { ...ABOUT_NOTHING, outcome, fields };
     }
-    case R.EventKind.marketChanged: {
-      const market = word(R.W_SLOT);
-      const status = MARKET_STATUSES[R.statusOf(packed)] ?? null;
-      return {
-        ...ABOUT_NOTHING,
-        market,
-        kind: name,
-        fields: { market, status, reference: word(R.W_REFERENCE), at: double(R.D_AT) },
-      };
+    case EventKind.marketChanged: {
+      const status = MARKET_STATUSES[event.status] ?? null;
+      return { ...ABOUT_NOTHING, market, fields: { market, status, reference, at } };
     }
-    case R.EventKind.setsSplit:
-    case R.EventKind.setsMerged: {
-      const [market, user] = [word(R.W_SLOT), word(R.W_USER)];
-      const amounts = { quantity: word(R.W_QUANTITY), fee_bps: word(R.W_PRICE), entry: double(R.D_FILL_ID) };
-      const fields = { market, user, ...amounts, reference: word(R.W_REFERENCE), at: double(R.D_AT) };
-      return { ...ABOUT_NOTHING, market, user, kind: name, fields };
+    case EventKind.setsSplit:
+    case EventKind.setsMerged: {
+      const amounts = { quantity: event.quantity, fee_bps: event.mergeFeeBps, entry: event.fillId };
+      return { ...ABOUT_NOTHING, market, user, fields: { market, user, ...amounts, reference, at } };
     }
-    case R.EventKind.stopped:
-      return { ...ABOUT_NOTHING, kind: name, fields: {} };
+    case EventKind.stopped:
+      return { ...ABOUT_NOTHING, fields: {} };
+    case EventKind.orderPlaced:
+      return orderItem(event, placementFields(event, texts.next(event)));
+    case EventKind.orderFilled:
+      return orderItem(event, fillFields(event));
+    case EventKind.orderAmended:
+      return orderItem(event, amendFields(event));
+    case EventKind.orderCanceled:
+    case EventKind.orderReduced: {
+      const role = ROLES[event.role] ?? null;
+      return orderItem(event, { ...stateFields(event), reason: reasonOf(event), role, update: updateOf(event) });
+    }
+    case EventKind.cancelRefused:
+    case EventKind.amendRefused:
+      return orderItem(event, { reason: reasonOf(event), reference });
     default:
-      return {
-        ...about,
-        kind: name,
-        fields: { ...order, ...orderFields(kind, packed, word, double, () => texts.next(words, w)) },
-      };
+      unreachable(kind, "kind of event");
   }
 }
 
-type Read = (index: number) => number;
+const sideOf = ({ side }: EngineEvent): string => (side === Side.buy ? "buy" : "sell");
+const reasonOf = ({ reason }: EngineEvent): string | null => REASONS[reason] ?? null;
+/** Null: the event is no order update. */
+const updateOf = ({ userSequence }: EngineEvent): number | null => userSequence || null;
 
-const sideOf = (packed: number): string => (R.sideOf(packed) === Side.buy ? "buy" : "sell");
-const statusOf = (packed: number): string | null => ORDER_STATUSES[R.statusOf(packed)] ?? null;
-const reasonOf = (packed: number): string | null => REASONS[R.reasonOf(packed)] ?? null;
+function orderItem({ orderId, slot, user, outcome, time }: EngineEvent, fields: Fields): Omit<Item, "kind"> {
+  const order = { order: orderId, slot, user, at: time };
+  return { ...ABOUT_NOTHING, order: orderId, user, outcome, fields: { ...order, ...fields } };
+}
 
-/** The fields of one kind of event about an order. */
-function orderFields(
-  kind: number,
-  packed: number,
-  word: Read,
-  double: Read,
-  text: () => ReturnType<TextReader["next"]>,
-): Fields {
-  const flag = (bit: number): boolean => (packed & bit) !== 0;
-  const reference = word(R.W_REFERENCE);
-  const reason = reasonOf(packed);
-  if (kind === R.EventKind.cancelRefused || kind === R.EventKind.amendRefused) return { reason, reference };
-  const update = double(R.D_USER_SEQUENCE);
-  const state = { status: statusOf(packed), remaining: word(R.W_REMAINING) };
-  const terms = {
-    outcome: word(R.W_OUTCOME),
-    side: sideOf(packed),
-    price: word(R.W_PRICE),
-    quantity: word(R.W_QUANTITY),
+function stateFields(event: EngineEvent): Fields {
+  const { outcome, price, quantity, remaining } = event;
+  return { outcome, side: sideOf(event), price, quantity, status: ORDER_STATUSES[event.status] ?? null, remaining };
+}
+
+function placementFields(event: EngineEvent, { placedAt, clientOrderId, builderCode }: OrderText): Fields {
+  return {
+    ...stateFields(event),
+    reason: reasonOf(event),
+    type: ORDER_TYPES[event.type] ?? null,
+    time_in_force: TIMES_IN_FORCE[event.timeInForce] ?? null,
+    self_trade_prevention: SELF_TRADE_PREVENTIONS[event.selfTradePrevention] ?? null,
+    post_only: event.isPostOnly,
+    pat: event.isPat,
+    quote: event.isQuote,
+    cancel_on_disconnect: event.cancelsOnDisconnect,
+    expires_at: event.expiresAt || null,
+    placed_at: placedAt ?? event.time,
+    client_order_id: clientOrderId,
+    builder: builderCode,
+    update: event.isUpdate ? event.userSequence : null,
   };
-  if (kind === R.EventKind.orderPlaced) {
-    const codes = R.termsOf(reference);
-    const { placedAt, clientOrderId, builderCode } = text();
-    return {
-      ...terms,
-      ...state,
-      reason,
-      type: ORDER_TYPES[R.termsType(codes)] ?? null,
-      time_in_force: TIMES_IN_FORCE[R.termsTimeInForce(codes)] ?? null,
-      self_trade_prevention: SELF_TRADE_PREVENTIONS[R.termsSelfTradePrevention(codes)] ?? null,
-      post_only: flag(R.FLAG_POST_ONLY),
-      pat: flag(R.FLAG_PAT),
-      quote: flag(R.FLAG_QUOTE),
-      cancel_on_disconnect: flag(R.FLAG_CANCEL_ON_DISCONNECT),
-      expires_at: double(R.D_EXPIRES_AT) || null,
-      placed_at: placedAt ?? double(R.D_AT),
-      client_order_id: clientOrderId,
-      builder: builderCode,
-      // The update of a queued order comes with its first fill or its end.
-      update: R.statusOf(packed) === QUEUED ? null : update,
-    };
-  }
-  if (kind === R.EventKind.orderFilled) {
-    const rates = R.ratesOf(reference);
-    return {
-      fill: double(R.D_FILL_ID),
-      ...terms,
-      ...state,
-      role: ROLES[R.roleOf(packed)] ?? null,
-      match_type: MATCH_TYPES[R.matchTypeOf(packed)] ?? null,
-      match_end: flag(R.FLAG_MATCH_END),
-      pat: flag(R.FLAG_PAT),
-      fee_bps: rates === 0 ? null : R.feeOf(rates),
-      rebate_bps: rates === 0 ? null : R.rebateOf(rates),
-      update: update || null,
-    };
-  }
-  if (kind === R.EventKind.orderAmended) {
-    const detail = double(R.D_DETAIL);
-    const priority = flag(R.FLAG_LOST_PRIORITY) ? detail : null;
-    const extended = flag(R.FLAG_EXTENDS);
-    return { ...terms, ...state, priority, extended, expires_at: extended ? detail || null : null, reference, update };
-  }
-  return { ...terms, ...state, reason, role: ROLES[R.roleOf(packed)] ?? null, update: update || null };
 }
 
-const QUEUED = ORDER_STATUSES.indexOf("queued");
+function fillFields(event: EngineEvent): Fields {
+  const { rates } = event;
+  return {
+    fill: event.fillId,
+    ...stateFields(event),
+    role: ROLES[event.role] ?? null,
+    match_type: MATCH_TYPES[event.matchType] ?? null,
+    match_end: event.endsMatch,
+    pat: event.isPat,
+    fee_bps: rates === 0 ? null : feeOf(rates),
+    rebate_bps: rates === 0 ? null : rebateOf(rates),
+    update: updateOf(event),
+  };
+}
+
+function amendFields(event: EngineEvent): Fields {
+  const { correlationId: reference, userSequence: update, isExtension: extended } = event;
+  const priority = event.lostPriority ? event.priority : null;
+  const expiresAt = extended ? event.expiresAt || null : null;
+  return { ...stateFields(event), priority, extended, expires_at: expiresAt, reference, update };
+}
 
 /** A line for people: the batch, its time, the kind, then the fields that say something. */
 export function textOf({ batch, committed_at, kind, ...fields }: LogLine): string {

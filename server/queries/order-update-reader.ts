@@ -10,8 +10,8 @@ import type { ChainLink } from "../../engine/log/chain.ts";
 import { checkedBodies } from "../../engine/log/checked-bodies.ts";
 import type { LogReader } from "../../engine/log/log-reader.ts";
 import { blockOfBatch, remainingUpdates } from "../../engine/projection/cut-block.ts";
-import { stateOf } from "../../engine/projection/dirty-orders.ts";
-import * as R from "../../engine/ring/records.ts";
+import { EngineEvent } from "../../engine/ring/engine-event.ts";
+import { EventKind } from "../../engine/ring/records.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { FillReader } from "./fill-reader.ts";
 import { MAX_PAGE_FILLS, MAX_SCANNED_BYTES } from "./limits.ts";
@@ -131,6 +131,7 @@ class Scan {
   private fills = 0;
   private bytes = 0;
   private isFull = false;
+  private readonly event = new EngineEvent();
 
   constructor(userId: number, first: number, limit: number) {
     this.userId = userId;
@@ -147,30 +148,26 @@ class Scan {
       if (header.number > projected.number) return false;
       if (blockOf(header.position) > block) break;
       this.bytes += body.length;
-      const { words, doubles } = recordsOf(body, header);
-      for (let w = 0; w < words.length; w += R.RECORD_WORDS) {
-        if (words[w + R.W_USER] === this.userId) this.event(words, doubles, w);
+      const { words, doubles, count } = recordsOf(body, header);
+      const event = this.event.at(words, doubles, 0);
+      for (let i = 0; i < count; i++, event.next()) {
+        if (event.user === this.userId) this.read(event);
         if (this.isFull) return false;
       }
     }
     return this.updates.length === 0 || this.bytes < MAX_SCANNED_BYTES;
   }
 
-  private event(words: Int32Array, doubles: Float64Array, w: number): void {
-    const packed = words[w]!;
-    const kind = R.kindOf(packed);
-    if (!HAS_ORDER.has(kind)) return;
-    const d = w >> 1;
-    const order = doubles[d + R.D_ORDER_ID]!;
-    if (kind === R.EventKind.orderFilled) this.addFill(order, doubles[d + R.D_FILL_ID]!);
-    const sequence = doubles[d + R.D_USER_SEQUENCE]!;
+  private read(event: EngineEvent): void {
+    if (!event.traits.changesOrder) return;
+    const { orderId: order, userSequence: sequence, time: at, remaining, state } = event;
+    if (event.kind === EventKind.orderFilled) this.addFill(order, event.fillId);
     if (sequence === 0) return;
     const fills = this.unreported.get(order) ?? [];
     this.unreported.delete(order);
     if (sequence < this.first + this.updates.length) return;
     assert(sequence === this.first + this.updates.length, "the index leads to each of a user's order updates");
-    const remaining = words[w + R.W_REMAINING]!;
-    this.add({ sequence, order, at: doubles[d + R.D_AT]!, remaining, state: stateOf(packed), fills });
+    this.add({ sequence, order, at, remaining, state, fills });
   }
 
   private addFill(order: number, fill: number): void {
@@ -188,15 +185,6 @@ class Scan {
     this.isFull = this.updates.length === this.limit;
   }
 }
-
-const { EventKind } = R;
-const HAS_ORDER: ReadonlySet<number> = new Set([
-  EventKind.orderPlaced,
-  EventKind.orderFilled,
-  EventKind.orderReduced,
-  EventKind.orderAmended,
-  EventKind.orderCanceled,
-]);
 
 /** Returns the update as it was sent: the order's state at that moment, with the fills of that update alone. */
 function prepareItem(db: Database.Database, fills: FillReader): (update: LoggedUpdate) => UpdatesPage["items"][number] {

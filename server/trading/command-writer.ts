@@ -4,6 +4,7 @@
  * into the ring's record and allocates nothing. Callers check for room first: a write never fails.
  */
 import { MAX_CHAIN_COMMANDS } from "../../engine/limits.ts";
+import { CommandRecord } from "../../engine/ring/command-record.ts";
 import * as R from "../../engine/ring/records.ts";
 import type { RingProducer } from "../../engine/ring/ring.ts";
 import { assert } from "../../engine/util/assert.ts";
@@ -99,6 +100,7 @@ export class CommandWriter {
   private readonly store: OrderStore;
   private readonly timeline: Timeline;
   private readonly reserved: number;
+  private readonly command = new CommandRecord();
   /** Commands written and not handed over. */
   unpublished = 0;
   private handover = HANDOVER_COMMANDS;
@@ -140,19 +142,19 @@ export class CommandWriter {
   /** Places the order in `slot`. */
   placeOrder({ slot, at, validUntil }: PlaceOrder): void {
     const ring = this.ringOf(this.store.markets[slot]!);
-    const w = this.begin(ring, this.store.packed[slot]!, at);
-    this.writeOrder(ring, w, slot, this.store.quantities[slot]!);
-    this.writeValidUntil(ring, w, validUntil, at);
+    const command = this.begin(ring, this.store.packed[slot]!, at);
+    this.writeOrder(command, slot, this.store.quantities[slot]!);
+    writeValidUntil(command, validUntil, at);
     this.end(ring);
   }
 
   /** Places the quote in `slot`, which takes over what another one holds. Valid at any time: `valid_until` was checked. */
   replaceOrder({ slot, at, replaced, expected }: ReplaceOrder): void {
     const ring = this.ringOf(this.store.markets[slot]!);
-    const w = this.begin(ring, this.store.packed[slot]! | R.FLAG_REPLACES, at);
-    this.writeOrder(ring, w, slot, this.store.quantities[slot]!);
-    ring.words[w + R.W_REFERENCE] = replaced;
-    ring.doubles[(w >> 1) + R.D_EXPECTED] = expected;
+    const command = this.begin(ring, this.store.packed[slot]! | R.FLAG_REPLACES, at);
+    this.writeOrder(command, slot, this.store.quantities[slot]!);
+    command.replacedSlot = replaced;
+    command.expectedRemaining = expected;
     this.end(ring);
   }
 
@@ -161,39 +163,39 @@ export class CommandWriter {
     const { store } = this;
     const ring = this.ringOf(store.markets[slot]!);
     const packed = R.withKind(store.packed[slot]!, R.CommandKind.restoreOrder) | (isLast ? R.FLAG_LAST : 0);
-    const w = this.begin(ring, packed, store.updatedAt[slot]!);
-    this.writeOrder(ring, w, slot, store.remaining[slot]!);
-    ring.words[w + R.W_REFERENCE] = store.quantities[slot]!;
+    const command = this.begin(ring, packed, store.updatedAt[slot]!);
+    this.writeOrder(command, slot, store.remaining[slot]!);
+    command.total = store.quantities[slot]!;
     this.end(ring);
   }
 
   cancelOrder({ slot, at, reason, correlationId }: CancelOrder): void {
     const ring = this.ringOf(this.store.markets[slot]!);
-    const w = this.begin(ring, R.packCancel(reason), at);
-    this.writeTarget(ring, w, slot);
-    ring.words[w + R.W_REFERENCE] = correlationId;
+    const command = this.begin(ring, R.packCancel(reason), at);
+    this.writeTarget(command, slot);
+    command.correlationId = correlationId;
     this.end(ring);
   }
 
   amendOrder({ slot, at, price, quantity, priority, validUntil, correlationId }: AmendOrder): void {
     const ring = this.ringOf(this.store.markets[slot]!);
-    const w = this.begin(ring, R.CommandKind.amendOrder, at);
-    this.writeTarget(ring, w, slot);
-    ring.words[w + R.W_PRICE] = price;
-    ring.words[w + R.W_QUANTITY] = quantity;
-    ring.words[w + R.W_REFERENCE] = correlationId;
-    ring.doubles[(w >> 1) + R.D_PRIORITY] = priority;
-    this.writeValidUntil(ring, w, validUntil, at);
+    const command = this.begin(ring, R.CommandKind.amendOrder, at);
+    this.writeTarget(command, slot);
+    command.price = price;
+    command.quantity = quantity;
+    command.correlationId = correlationId;
+    command.priority = priority;
+    writeValidUntil(command, validUntil, at);
     this.end(ring);
   }
 
   /** Changes when the order in `slot` expires; it keeps its place in the book. */
   extendOrder({ slot, at, expiresAt, correlationId }: ExtendOrder): void {
     const ring = this.ringOf(this.store.markets[slot]!);
-    const w = this.begin(ring, R.CommandKind.amendOrder | R.FLAG_EXTENDS, at);
-    this.writeTarget(ring, w, slot);
-    ring.words[w + R.W_REFERENCE] = correlationId;
-    ring.doubles[(w >> 1) + R.D_EXPIRES_AT] = expiresAt;
+    const command = this.begin(ring, R.CommandKind.amendOrder | R.FLAG_EXTENDS, at);
+    this.writeTarget(command, slot);
+    command.correlationId = correlationId;
+    command.expiresAt = expiresAt;
     this.end(ring);
   }
 
@@ -201,45 +203,38 @@ export class CommandWriter {
 
   openMarket({ id, firstOutcomeId, outcomes }: Market): void {
     const ring = this.ringOf(id);
-    const w = this.begin(ring, R.CommandKind.openMarket, 0);
-    ring.words[w + R.W_OUTCOME] = firstOutcomeId;
-    ring.words[w + R.W_QUANTITY] = outcomes.length;
-    ring.words[w + R.W_MARKET] = id;
+    const command = this.begin(ring, R.CommandKind.openMarket, 0);
+    command.outcome = firstOutcomeId;
+    command.quantity = outcomes.length;
+    command.market = id;
     this.end(ring);
   }
 
   changeMarket({ marketId, at, change, correlationId }: ChangeMarket): void {
     const ring = this.ringOf(marketId);
-    const w = this.begin(ring, MARKET_COMMANDS[change], at);
-    ring.words[w + R.W_MARKET] = marketId;
-    ring.words[w + R.W_REFERENCE] = correlationId;
+    const command = this.begin(ring, MARKET_COMMANDS[change], at);
+    command.market = marketId;
+    command.correlationId = correlationId;
     this.end(ring);
   }
 
-  splitSets({ userId, marketId, at, quantity, correlationId }: ChangeSets): void {
-    this.changeSets(R.CommandKind.splitSets, userId, marketId, at, quantity, 0, correlationId);
+  splitSets(split: ChangeSets): void {
+    this.changeSets(R.CommandKind.splitSets, split, 0);
   }
 
-  mergeSets({ userId, marketId, at, quantity, feeBps, correlationId }: MergeSets): void {
-    this.changeSets(R.CommandKind.mergeSets, userId, marketId, at, quantity, feeBps, correlationId);
+  mergeSets(merge: MergeSets): void {
+    this.changeSets(R.CommandKind.mergeSets, merge, merge.feeBps);
   }
 
-  private changeSets(
-    kind: number,
-    userId: number,
-    marketId: number,
-    at: number,
-    quantity: number,
-    feeBps: number,
-    correlationId: number,
-  ): void {
+  private changeSets(kind: R.CommandKind, change: ChangeSets, feeBps: number): void {
+    const { userId, marketId, at, quantity, correlationId } = change;
     const ring = this.ringOf(marketId);
-    const w = this.begin(ring, kind, at);
-    ring.words[w + R.W_USER] = userId;
-    ring.words[w + R.W_PRICE] = feeBps;
-    ring.words[w + R.W_QUANTITY] = quantity;
-    ring.words[w + R.W_MARKET] = marketId;
-    ring.words[w + R.W_REFERENCE] = correlationId;
+    const command = this.begin(ring, kind, at);
+    command.user = userId;
+    command.price = feeBps;
+    command.quantity = quantity;
+    command.market = marketId;
+    command.correlationId = correlationId;
     this.end(ring);
   }
 
@@ -249,8 +244,7 @@ export class CommandWriter {
   probe(expect: () => number): void {
     for (const { commands } of this.links) {
       // The engine always refuses a cancel of no order.
-      const w = this.begin(commands, R.CommandKind.cancelOrder, 0);
-      commands.words[w + R.W_REFERENCE] = expect();
+      this.begin(commands, R.CommandKind.cancelOrder, 0).correlationId = expect();
       this.end(commands);
     }
   }
@@ -298,42 +292,31 @@ export class CommandWriter {
     return this.links[marketId % this.links.length]!.commands;
   }
 
-  /** Clears the next record and writes its first word and its time. Returns the record's first word. */
-  private begin(ring: RingProducer, packed: number, at: number): number {
-    const w = (ring.head & ring.mask) * R.RECORD_WORDS;
-    const { words } = ring;
-    for (let word = w + 1; word < w + R.RECORD_WORDS; word++) words[word] = 0;
-    words[w] = this.chained > 1 ? packed | R.FLAG_MORE : packed;
-    ring.doubles[(w >> 1) + R.D_AT] = this.timeline.stamp(at);
-    return w;
+  /** Clears the next record, writes its first word and its time, and returns it. */
+  private begin(ring: RingProducer, packed: number, at: number): CommandRecord {
+    const command = this.command.at(ring.words, ring.doubles, (ring.head & ring.mask) * R.RECORD_WORDS);
+    command.clear();
+    command.packed = this.chained > 1 ? packed | R.FLAG_MORE : packed;
+    command.time = this.timeline.stamp(at);
+    return command;
   }
 
-  private writeOrder({ words, doubles }: RingProducer, w: number, slot: number, quantity: number): void {
+  private writeOrder(command: CommandRecord, slot: number, quantity: number): void {
     const { store } = this;
-    words[w + R.W_SLOT] = slot;
-    words[w + R.W_USER] = store.users[slot]!;
-    words[w + R.W_OUTCOME] = store.outcomes[slot]!;
-    words[w + R.W_PRICE] = store.prices[slot]!;
-    words[w + R.W_QUANTITY] = quantity;
-    words[w + R.W_MARKET] = store.markets[slot]!;
-    doubles[(w >> 1) + R.D_ORDER_ID] = store.ids[slot]!;
-    doubles[(w >> 1) + R.D_EXPIRES_AT] = store.expiresAt[slot]!;
+    this.writeTarget(command, slot);
+    command.price = store.prices[slot]!;
+    command.quantity = quantity;
+    command.expiresAt = store.expiresAt[slot]!;
   }
 
-  /** Names the order that a cancel or an amend means. */
-  private writeTarget({ words, doubles }: RingProducer, w: number, slot: number): void {
+  /** Names the order that the command means. */
+  private writeTarget(command: CommandRecord, slot: number): void {
     const { store } = this;
-    words[w + R.W_SLOT] = slot;
-    words[w + R.W_USER] = store.users[slot]!;
-    words[w + R.W_OUTCOME] = store.outcomes[slot]!;
-    words[w + R.W_MARKET] = store.markets[slot]!;
-    doubles[(w >> 1) + R.D_ORDER_ID] = store.ids[slot]!;
-  }
-
-  /** The sender means the machine's clock: where it was set back, the engine compares with a later time. */
-  private writeValidUntil({ doubles }: RingProducer, w: number, validUntil: number, at: number): void {
-    const d = w >> 1;
-    if (validUntil !== 0) doubles[d + R.D_VALID_UNTIL] = validUntil + doubles[d + R.D_AT]! - at;
+    command.slot = slot;
+    command.user = store.users[slot]!;
+    command.outcome = store.outcomes[slot]!;
+    command.market = store.markets[slot]!;
+    command.orderId = store.ids[slot]!;
   }
 
   private end(ring: RingProducer): void {
@@ -342,4 +325,9 @@ export class CommandWriter {
     if (this.chained > 0 && --this.chained > 0) return;
     if (this.unpublished >= this.handover) this.publish();
   }
+}
+
+/** The sender means the machine's clock: where it was set back, the engine compares with a later time. */
+function writeValidUntil(command: CommandRecord, validUntil: number, at: number): void {
+  if (validUntil !== 0) command.validUntil = validUntil + command.time - at;
 }

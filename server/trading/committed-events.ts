@@ -2,11 +2,12 @@
  * The gateway's reading end of the event rings: what the engines did and the log committed. Knows no orders, and never
  * writes a command (command-writer.ts).
  */
-import * as R from "../../engine/ring/records.ts";
+import { EngineEvent } from "../../engine/ring/engine-event.ts";
+import { RECORD_WORDS } from "../../engine/ring/records.ts";
 import type { EngineLink } from "./types.ts";
 
-/** Applies one committed event. @param w its first word in `words`; its first double is `w / 2` */
-export type ApplyEvent = (words: Int32Array, doubles: Float64Array, w: number) => void;
+/** Applies one committed event, which the function must not keep. */
+export type ApplyEvent = (event: EngineEvent) => void;
 
 interface Link extends EngineLink {
   /** Events that this turn applies. */
@@ -15,6 +16,7 @@ interface Link extends EngineLink {
 
 export class CommittedEvents {
   private readonly links: readonly Link[];
+  private readonly event = new EngineEvent();
 
   constructor(links: readonly EngineLink[]) {
     this.links = links.map((link) => ({ ...link, count: 0 }));
@@ -50,10 +52,8 @@ export class CommittedEvents {
     for (const { events, waker, count } of this.links) {
       if (count === 0) continue;
       any = true;
-      for (let n = 0; n < count; n++) {
-        const index = (events.tail + n) & events.mask;
-        apply(events.words, events.doubles, index * R.RECORD_WORDS);
-      }
+      const event = this.event.at(events.words, events.doubles, (events.tail & events.mask) * RECORD_WORDS);
+      for (let n = 0; n < count; n++, event.next()) apply(event);
       events.tail = (events.tail + count) | 0;
       events.release();
       // Wake an engine that waits for room in a full ring. One that waits for commands sleeps on.

@@ -7,8 +7,9 @@ import { matchFeesMicro } from "../../engine/book/match-fees.ts";
 import { isFinal, OrderStatus, Reason, Role, Side } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
 import { MICRO_PER_SHARE } from "../../engine/limits.ts";
-import * as R from "../../engine/ring/records.ts";
-import { assert } from "../../engine/util/assert.ts";
+import type { EngineEvent } from "../../engine/ring/engine-event.ts";
+import { EventKind, sideOf } from "../../engine/ring/records.ts";
+import { unreachable } from "../../engine/util/assert.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import { tradeJson } from "../markets/trade-json.ts";
 import type { Trade } from "../markets/types.ts";
@@ -85,151 +86,89 @@ export class EventProjection {
 
   // ---------------------------------------------------------------- events
 
-  private readonly apply = (words: Int32Array, doubles: Float64Array, w: number): void => {
+  private readonly apply = (event: EngineEvent): void => {
     const { registry, times } = this.parts;
-    const packed = words[w]!;
-    switch (R.kindOf(packed)) {
-      case R.EventKind.levelChanged: {
-        const quantity = doubles[(w >> 1) + R.D_DETAIL]!;
-        return registry.setLevel(words[w + R.W_OUTCOME]!, R.sideOf(packed), words[w + R.W_PRICE]!, quantity);
-      }
-      case R.EventKind.batchMatched:
-        return times.beginBatch(doubles, w);
-      case R.EventKind.orderPlaced:
-        return this.orderPlaced(words, doubles, w);
-      case R.EventKind.orderFilled:
-        return this.orderFilled(words, doubles, w);
-      case R.EventKind.orderCanceled:
-        return this.orderCanceled(words, doubles, w);
-      case R.EventKind.orderReduced:
-        return this.orderReduced(words, doubles, w);
-      case R.EventKind.orderAmended:
-        return this.orderAmended(words, doubles, w);
-      case R.EventKind.cancelRefused:
-        return this.cancelRefused(words[w + R.W_REFERENCE]!);
-      case R.EventKind.amendRefused:
-        return this.amendRefused(words, doubles, w);
-      case R.EventKind.marketChanged:
-        return this.marketChanged(words, w);
-      case R.EventKind.setsSplit:
-        return this.setsSplit(words, doubles, w);
-      case R.EventKind.setsMerged:
-        return this.setsMerged(words, w);
-      case R.EventKind.stopped:
+    const { kind } = event;
+    switch (kind) {
+      case EventKind.levelChanged:
+        return registry.setLevel(event.outcome, event.side, event.price, event.levelQuantity);
+      case EventKind.batchMatched:
+        return times.beginBatch(event);
+      case EventKind.orderPlaced:
+        return this.orderPlaced(event);
+      case EventKind.orderFilled:
+        return this.orderFilled(event);
+      case EventKind.orderCanceled:
+        return this.orderCanceled(event);
+      case EventKind.orderReduced:
+        return this.orderReduced(event);
+      case EventKind.orderAmended:
+        return this.orderAmended(event);
+      case EventKind.cancelRefused:
+        return this.cancelRefused(event.correlationId);
+      case EventKind.amendRefused:
+        return this.amendRefused(event);
+      case EventKind.marketChanged:
+        return this.marketChanged(event);
+      case EventKind.setsSplit:
+        return this.setsSplit(event);
+      case EventKind.setsMerged:
+        return this.setsMerged(event);
+      case EventKind.stopped:
         return;
       default:
-        assert(false, "the gateway knows every event kind");
+        unreachable(kind, "kind of event");
     }
   };
 
-  private orderPlaced(words: Int32Array, doubles: Float64Array, w: number): void {
+  private orderPlaced(event: EngineEvent): void {
     const { store, holds, pending, counters, times } = this.parts;
-    const slot = words[w + R.W_SLOT]!;
-    const packed = words[w]!;
-    const status = R.statusOf(packed);
+    const { slot, status } = event;
     this.takerFills = "";
     store.statuses[slot] = OrderStatus.queued;
     // A quote that replaces another one may have become smaller on its way.
-    store.quantities[slot] = words[w + R.W_QUANTITY]!;
-    store.remaining[slot] = words[w + R.W_REMAINING]!;
+    this.setSize(event);
     if (!isFinal(status)) holds.resolveChange(slot);
     pending.resolvePlacement(slot)?.data(liveOrderJson(store, slot));
     counters.orders++;
     times.observe(slot);
     this.changed(slot);
-    if (status === OrderStatus.queued) return;
-    this.setState(slot, status, R.reasonOf(packed), words[w + R.W_REMAINING]!, doubles, w, "");
+    if (event.isUpdate) this.setState(event, "");
   }
 
-  private orderFilled(words: Int32Array, doubles: Float64Array, w: number): void {
-    const { store, holds, updates, counters } = this.parts;
-    const packed = words[w]!;
-    const slot = words[w + R.W_SLOT]!;
-    const user = words[w + R.W_USER]!;
-    holds.releasePart(slot, words[w + R.W_QUANTITY]!);
-    this.fillLedger(words, doubles, w);
-    updates.accountChanged(user, words[w + R.W_OUTCOME]!);
+  private orderFilled(event: EngineEvent): void {
+    const { store, holds, ledger, updates, counters } = this.parts;
+    const { slot, user } = event;
+    holds.releasePart(slot, event.quantity);
+    if (event.leg === 0) ledger.beginMatch(matchFeesMicro(event));
+    ledger.fill(event, store.markets[slot]!);
+    updates.accountChanged(user, event.outcome);
     counters.fills++;
-    if ((packed & R.FLAG_MATCH_END) !== 0) this.publishTrade(words, doubles, w);
-    const fill = this.users.listens(user) ? this.fillText(words, doubles, w) : "";
-    const remaining = words[w + R.W_REMAINING]!;
-    store.remaining[slot] = remaining;
-    if (R.roleOf(packed) === Role.maker) {
-      return this.setState(slot, R.statusOf(packed), Reason.none, remaining, doubles, w, fill);
-    }
+    if (event.endsMatch) this.publishTrade(event);
+    const fill = this.users.listens(user) ? fillJson(event, ledger.lastFee, ledger.lastRebate) : "";
+    store.remaining[slot] = event.remaining;
+    if (event.role === Role.maker) return this.setState(event, fill);
     const fills = this.takerFills === "" ? fill : `${this.takerFills},${fill}`;
-    const isLast = (packed & R.FLAG_UPDATE_END) !== 0;
-    this.takerFills = isLast ? "" : fills;
-    if (isLast) this.setState(slot, R.statusOf(packed), Reason.none, remaining, doubles, w, fills);
+    this.takerFills = event.endsUpdate ? "" : fills;
+    if (event.endsUpdate) this.setState(event, fills);
   }
 
-  private fillLedger(words: Int32Array, doubles: Float64Array, w: number): void {
-    const { store, ledger } = this.parts;
-    const packed = words[w]!;
-    const reference = words[w + R.W_REFERENCE]!;
-    if (R.legOf(reference) === 0) ledger.beginMatch(matchFeesMicro(words, w));
-    ledger.fill(
-      words[w + R.W_USER]!,
-      store.markets[words[w + R.W_SLOT]!]!,
-      words[w + R.W_OUTCOME]!,
-      R.sideOf(packed),
-      words[w + R.W_PRICE]!,
-      words[w + R.W_QUANTITY]!,
-      R.matchTypeOf(packed),
-      R.roleOf(packed),
-      (packed & R.FLAG_PAT) !== 0,
-      (packed & R.FLAG_MATCH_END) !== 0,
-      doubles[(w >> 1) + R.D_AT]!,
-      R.ratesOf(reference),
-    );
-  }
-
-  private fillText(words: Int32Array, doubles: Float64Array, w: number): string {
-    const { ledger } = this.parts;
-    const packed = words[w]!;
-    const id = doubles[(w >> 1) + R.D_FILL_ID]!;
-    return fillJson(
-      id,
-      id - R.legOf(words[w + R.W_REFERENCE]!),
-      words[w + R.W_PRICE]!,
-      words[w + R.W_QUANTITY]!,
-      R.roleOf(packed),
-      R.matchTypeOf(packed),
-      ledger.lastFee,
-      ledger.lastRebate,
-      doubles[(w >> 1) + R.D_AT]!,
-    );
-  }
-
-  private publishTrade(words: Int32Array, doubles: Float64Array, w: number): void {
+  private publishTrade({ outcome, side, price, quantity, matchType, matchId, fillId, time }: EngineEvent): void {
     const { registry, counters } = this.parts;
-    const packed = words[w]!;
-    const fillId = doubles[(w >> 1) + R.D_FILL_ID]!;
-    const trade: Trade = {
-      outcomeId: words[w + R.W_OUTCOME]!,
-      side: R.sideOf(packed),
-      price: words[w + R.W_PRICE]!,
-      quantity: words[w + R.W_QUANTITY]!,
-      matchType: R.matchTypeOf(packed),
-      matchId: fillId - R.legOf(words[w + R.W_REFERENCE]!),
-      fillId,
-      at: doubles[(w >> 1) + R.D_AT]!,
-    };
+    const trade: Trade = { outcomeId: outcome, side, price, quantity, matchType, matchId, fillId, at: time };
     const market = registry.recordTrade(trade);
     const sequence = ++market.tradeSequence;
     counters.trades++;
     if (market.isWatched) this.markets.tradeCreated(market, sequence, trade.at, tradeJson(market.id, trade));
   }
 
-  private orderCanceled(words: Int32Array, doubles: Float64Array, w: number): void {
+  private orderCanceled(event: EngineEvent): void {
     const { store, pending } = this.parts;
-    const slot = words[w + R.W_SLOT]!;
-    const correlationId = words[w + R.W_REFERENCE]!;
+    const { slot, correlationId } = event;
     if (correlationId < 0) pending.resolveCancel(correlationId, store.ids[slot]!);
     else if (correlationId > 0) pending.resolve(correlationId)?.data(liveOrderJson(store, slot));
     this.changed(slot);
-    const packed = words[w]!;
-    this.setState(slot, R.statusOf(packed), R.reasonOf(packed), words[w + R.W_REMAINING]!, doubles, w, "");
+    this.setState(event, "");
   }
 
   private cancelRefused(correlationId: number): void {
@@ -239,120 +178,106 @@ export class EventProjection {
   }
 
   /** Self-trade prevention took shares off the order. */
-  private orderReduced(words: Int32Array, doubles: Float64Array, w: number): void {
+  private orderReduced(event: EngineEvent): void {
     const { store, holds } = this.parts;
-    const slot = words[w + R.W_SLOT]!;
-    holds.reduce(slot, store.remaining[slot]! - words[w + R.W_REMAINING]!);
-    this.setSize(words, w);
+    const { slot } = event;
+    holds.reduce(slot, store.remaining[slot]! - event.remaining);
+    this.setSize(event);
     this.changed(slot);
     // A taker's order reports with what follows.
-    if (R.roleOf(words[w]!) !== Role.taker) this.replyWithState(words, doubles, w);
-    else this.parts.pending.resolve(words[w + R.W_REFERENCE]!);
+    if (event.isUpdate) this.replyWithState(event);
+    else this.parts.pending.resolve(event.correlationId);
   }
 
   /** Price, total quantity or expiry changed, and the hold with them. */
-  private orderAmended(words: Int32Array, doubles: Float64Array, w: number): void {
+  private orderAmended(event: EngineEvent): void {
     const { store, holds, expiry } = this.parts;
-    const slot = words[w + R.W_SLOT]!;
-    this.setSize(words, w);
-    if ((words[w]! & R.FLAG_EXTENDS) !== 0) expiry.change(slot, doubles[(w >> 1) + R.D_DETAIL]!);
+    const { slot } = event;
+    this.setSize(event);
+    if (event.isExtension) expiry.change(slot, event.expiresAt);
     else {
-      store.prices[slot] = words[w + R.W_PRICE]!;
+      store.prices[slot] = event.price;
       // Without a reference, the event says where the order came to rest after self-trade prevention reduced it.
-      if (words[w + R.W_REFERENCE] !== 0) holds.resolveChange(slot);
+      if (event.correlationId !== 0) holds.resolveChange(slot);
     }
     this.changed(slot);
-    this.replyWithState(words, doubles, w);
+    this.replyWithState(event);
   }
 
-  private setSize(words: Int32Array, w: number): void {
+  private setSize({ slot, quantity, remaining }: EngineEvent): void {
     const { store } = this.parts;
-    const slot = words[w + R.W_SLOT]!;
-    store.quantities[slot] = words[w + R.W_QUANTITY]!;
-    store.remaining[slot] = words[w + R.W_REMAINING]!;
+    store.quantities[slot] = quantity;
+    store.remaining[slot] = remaining;
   }
 
-  private replyWithState(words: Int32Array, doubles: Float64Array, w: number): void {
+  private replyWithState(event: EngineEvent): void {
     const { store, pending } = this.parts;
-    const slot = words[w + R.W_SLOT]!;
-    const status = R.statusOf(words[w]!);
-    const remaining = words[w + R.W_REMAINING]!;
-    const at = doubles[(w >> 1) + R.D_AT]!;
-    const answer = pending.resolve(words[w + R.W_REFERENCE]!);
-    answer?.data(orderJson(store, slot, status, Reason.none, remaining, at, ""));
-    this.setState(slot, status, Reason.none, remaining, doubles, w, "");
+    const { slot, status, remaining, time } = event;
+    pending
+      .resolve(event.correlationId)
+      ?.data(orderJson(store, slot, { status, reason: Reason.none, remaining, updatedAt: time }, ""));
+    this.setState(event, "");
   }
 
-  private amendRefused(words: Int32Array, doubles: Float64Array, w: number): void {
+  private amendRefused(event: EngineEvent): void {
     const { store, holds, pending } = this.parts;
-    const slot = words[w + R.W_SLOT]!;
+    const { slot } = event;
     // The slot may belong to another order by now.
-    if (store.ids[slot] === doubles[(w >> 1) + R.D_ORDER_ID]) holds.resolveChange(slot);
-    pending.resolve(words[w + R.W_REFERENCE]!)?.error(amendRefusal(R.reasonOf(words[w]!)));
+    if (store.ids[slot] === event.orderId) holds.resolveChange(slot);
+    pending.resolve(event.correlationId)?.error(amendRefusal(event.reason));
   }
 
-  private marketChanged(words: Int32Array, w: number): void {
+  private marketChanged(event: EngineEvent): void {
     const { registry, pending } = this.parts;
-    const market = registry.market(words[w + R.W_SLOT]!);
-    registry.setStatus(market, R.statusOf(words[w]!));
+    const market = registry.market(event.market);
+    registry.setStatus(market, event.status);
     this.markets.marketChanged(market);
-    pending.resolve(words[w + R.W_REFERENCE]!)?.data("{}");
+    pending.resolve(event.correlationId)?.data("{}");
   }
 
-  private setsSplit(words: Int32Array, doubles: Float64Array, w: number): void {
+  private setsSplit(event: EngineEvent): void {
     const { registry, ledger } = this.parts;
-    const user = words[w + R.W_USER]!;
-    const quantity = words[w + R.W_QUANTITY]!;
-    const { id, firstOutcomeId, outcomes } = registry.market(words[w + R.W_SLOT]!);
+    const { user, quantity } = event;
+    const { id, firstOutcomeId, outcomes } = registry.market(event.market);
     const amount = quantity * MICRO_PER_SHARE;
     ledger.release(user, amount);
     ledger.changeLiveActivity(user, -amount);
-    ledger.split(user, id, firstOutcomeId, outcomes.length, quantity, doubles[(w >> 1) + R.D_AT]!);
-    this.replyWithSets(words, w, 0);
+    ledger.split(user, id, firstOutcomeId, outcomes.length, quantity, event.time);
+    this.replyWithSets(event, 0);
   }
 
-  private setsMerged(words: Int32Array, w: number): void {
+  private setsMerged(event: EngineEvent): void {
     const { registry, ledger } = this.parts;
-    const user = words[w + R.W_USER]!;
-    const quantity = words[w + R.W_QUANTITY]!;
-    const { id, firstOutcomeId, outcomes } = registry.market(words[w + R.W_SLOT]!);
+    const { user, quantity } = event;
+    const { id, firstOutcomeId, outcomes } = registry.market(event.market);
     for (const outcome of outcomes) ledger.releaseShares(user, outcome.id, quantity);
-    const fee = ledger.merge(user, id, firstOutcomeId, outcomes.length, quantity, words[w + R.W_PRICE]!);
-    this.replyWithSets(words, w, fee);
+    const fee = ledger.merge(user, id, firstOutcomeId, outcomes.length, quantity, event.mergeFeeBps);
+    this.replyWithSets(event, fee);
   }
 
-  private replyWithSets(words: Int32Array, w: number, fee: number): void {
+  private replyWithSets({ user, market: id, quantity, correlationId }: EngineEvent, fee: number): void {
     const { registry, updates, pending } = this.parts;
-    const market = registry.market(words[w + R.W_SLOT]!);
-    for (const { id } of market.outcomes) updates.accountChanged(words[w + R.W_USER]!, id);
-    pending.resolve(words[w + R.W_REFERENCE]!)?.data(setsJson(market.id, words[w + R.W_QUANTITY]!, fee));
+    const market = registry.market(id);
+    for (const outcome of market.outcomes) updates.accountChanged(user, outcome.id);
+    pending.resolve(correlationId)?.data(setsJson(id, quantity, fee));
   }
 
   // ---------------------------------------------------------------- an order's state
 
   /** Sets an order's new state, publishes it, and removes the order where the state is final. */
-  private setState(
-    slot: number,
-    status: number,
-    reason: number,
-    remaining: number,
-    doubles: Float64Array,
-    w: number,
-    fills: string,
-  ): void {
+  private setState(event: EngineEvent, fills: string): void {
     const { store, counters, updates, times } = this.parts;
+    const { slot, status, reason, remaining, time, userSequence } = event;
     const user = store.users[slot]!;
-    const at = doubles[(w >> 1) + R.D_AT]!;
-    const sequence = doubles[(w >> 1) + R.D_USER_SEQUENCE]!;
     store.statuses[slot] = status;
     store.remaining[slot] = remaining;
-    store.updatedAt[slot] = at;
+    store.updatedAt[slot] = time;
     counters.orderUpdates[status]!++;
-    updates.applied(user, sequence, at);
+    updates.applied(user, userSequence, time);
     if (this.users.listens(user)) {
-      const plain = orderJson(store, slot, status, reason, remaining, at, fills);
+      const plain = orderJson(store, slot, { status, reason, remaining, updatedAt: time }, fills);
       const hasTimestamps = (store.marks[slot]! & MARK_TIMESTAMPS) !== 0;
-      updates.orderUpdated(user, sequence, at, hasTimestamps ? withTimestamps(plain, times.json(slot)) : plain);
+      updates.orderUpdated(user, userSequence, time, hasTimestamps ? withTimestamps(plain, times.json(slot)) : plain);
     }
     if (isFinal(status)) this.remove(slot);
   }
@@ -373,7 +298,7 @@ export class EventProjection {
   /** The order changes its user's balance or, where it sells, the position. */
   private changed(slot: number): void {
     const { store, updates } = this.parts;
-    const sells = R.sideOf(store.packed[slot]!) === Side.sell;
+    const sells = sideOf(store.packed[slot]!) === Side.sell;
     updates.accountChanged(store.users[slot]!, sells ? store.outcomes[slot]! : 0);
   }
 }

@@ -11,6 +11,7 @@ import {
   SELF_TRADE_PREVENTIONS,
   TIMES_IN_FORCE,
 } from "../../engine/constants.ts";
+import type { EngineEvent } from "../../engine/ring/engine-event.ts";
 import { FLAG_POST_ONLY, selfTradePreventionOf, sideOf, timeInForceOf, typeOf } from "../../engine/ring/records.ts";
 import { IN_FLIGHT, type OrderStore } from "./order-store.ts";
 import type { Placement } from "./types.ts";
@@ -24,6 +25,16 @@ const SELF_TRADE_JSON = quoted(SELF_TRADE_PREVENTIONS);
 const MATCH_TYPE_JSON = quoted(MATCH_TYPES);
 const ROLE_JSON = quoted(ROLES);
 
+/** What changes of an order. */
+interface OrderState {
+  /** An OrderStatus, and a Reason. */
+  readonly status: number;
+  readonly reason: number;
+  readonly remaining: number;
+  /** ms */
+  readonly updatedAt: number;
+}
+
 /**
  * The live order in `slot` as the contract's order object, in the given state. Client order ids and builder codes contain
  * nothing that JSON would escape.
@@ -32,10 +43,7 @@ const ROLE_JSON = quoted(ROLES);
 export function orderJson(
   store: OrderStore,
   slot: number,
-  status: number,
-  reason: number,
-  remaining: number,
-  updatedAt: number,
+  { status, reason, remaining, updatedAt }: OrderState,
   trades: string,
 ): string {
   const packed = store.packed[slot]!;
@@ -67,7 +75,8 @@ export function withTimestamps(orderText: string, timestamps: string): string {
 /** The live order in `slot` as it stands; one in flight as it was requested. */
 export function liveOrderJson(store: OrderStore, slot: number): string {
   const status = store.statuses[slot] === IN_FLIGHT ? OrderStatus.queued : store.statuses[slot]!;
-  return orderJson(store, slot, status, Reason.none, store.remaining[slot]!, store.updatedAt[slot]!, "");
+  const [remaining, updatedAt] = [store.remaining[slot]!, store.updatedAt[slot]!];
+  return orderJson(store, slot, { status, reason: Reason.none, remaining, updatedAt }, "");
 }
 
 /** The response to the first request of a placement, whatever has become of the order since. */
@@ -101,17 +110,8 @@ export function firstAnswerJson(
   });
 }
 
-/** One side of a match, as `order.updated` and `GET /orders/:id` show it. */
-export function fillJson(
-  id: number,
-  matchId: number,
-  price: number,
-  quantity: number,
-  role: number,
-  matchType: number,
-  fee: number,
-  rebate: number,
-  at: number,
-): string {
-  return `{"id":${id},"match_id":${matchId},"price":${price},"quantity":${quantity},"role":${ROLE_JSON[role]},"match_type":${MATCH_TYPE_JSON[matchType]},"fee":${fee},"rebate":${rebate},"created_at":${at}}`;
+/** One side of a match, as `order.updated` and `GET /orders/:id` show it. @param fill orderFilled @param fee micro-USDC */
+export function fillJson(fill: EngineEvent, fee: number, rebate: number): string {
+  const { fillId, matchId, price, quantity, role, matchType, time } = fill;
+  return `{"id":${fillId},"match_id":${matchId},"price":${price},"quantity":${quantity},"role":${ROLE_JSON[role]},"match_type":${MATCH_TYPE_JSON[matchType]},"fee":${fee},"rebate":${rebate},"created_at":${time}}`;
 }

@@ -5,7 +5,7 @@
  */
 
 import { MAX_LIVE_ORDERS } from "../../engine/limits.ts";
-import { D_DURABLE, D_MATCHED } from "../../engine/ring/records.ts";
+import type { EngineEvent } from "../../engine/ring/engine-event.ts";
 import { createHistogram, Histogram, logBounds } from "../../engine/util/histogram.ts";
 import type { MicroClock } from "../../engine/util/micro-clock.ts";
 
@@ -39,10 +39,10 @@ export class OrderTimes {
     this.received[slot] = this.clock();
   }
 
-  /** The events that follow in this ring have the times of the stamp at word `w`. */
-  beginBatch(doubles: Float64Array, w: number): void {
-    this.stamp[MATCHED] = doubles[(w >> 1) + D_MATCHED]!;
-    this.stamp[DURABLE] = doubles[(w >> 1) + D_DURABLE]!;
+  /** The events that follow in this ring have the times of this stamp. @param stamp a batchMatched */
+  beginBatch(stamp: EngineEvent): void {
+    this.stamp[MATCHED] = stamp.matchedAt;
+    this.stamp[DURABLE] = stamp.durableAt;
   }
 
   /** The gateway has just replied to the placement of the order in `slot`. */

@@ -10,6 +10,7 @@ import type { Write } from "../../engine/log/writes.ts";
 import { loadLedger } from "../../engine/projection/load/ledger.ts";
 import { loadUpdateSequences } from "../../engine/projection/load/orders.ts";
 import { recoverTables } from "../../engine/projection/recover.ts";
+import { EngineEvent } from "../../engine/ring/engine-event.ts";
 import { openDatabase } from "../../engine/util/wal-database.ts";
 import { journalPath, tablesPath } from "../../server/util/data-folder.ts";
 
@@ -29,7 +30,7 @@ export function appendEvents(dataDir: string, records: readonly Int32Array[], pe
       appender.begin();
       const { lastEntry } = numbering;
       for (const words of records.slice(i, i + perBatch)) {
-        numbering.event(words, new Float64Array(words.buffer), 0);
+        numbering.event(new EngineEvent().at(words, new Float64Array(words.buffer), 0));
         appender.addRecords(new Uint8Array(words.buffer));
       }
       appender.commit(Date.now(), lastEntry);

@@ -21,6 +21,7 @@ import type { Write } from "../../engine/log/writes.ts";
 import { migrate } from "../../engine/projection/database.ts";
 import { loadProjection } from "../../engine/projection/load/projection.ts";
 import { Projector } from "../../engine/projection/projector.ts";
+import { EngineEvent } from "../../engine/ring/engine-event.ts";
 import * as R from "../../engine/ring/records.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
 
@@ -102,7 +103,7 @@ export class MemoryLog implements LogReader {
     for (const [i, words] of records.entries()) all.set(words, i * R.RECORD_WORDS);
     const doubles = new Float64Array(all.buffer);
     for (let w = 0; w < all.length; w += R.RECORD_WORDS) {
-      numbering.event(all, doubles, w);
+      numbering.event(new EngineEvent().at(all, doubles, w));
       this.records.push(all.slice(w, w + R.RECORD_WORDS));
     }
     const requests =

@@ -26,6 +26,7 @@ import {
   utcDay,
 } from "../../engine/money.ts";
 import * as R from "../../engine/ring/records.ts";
+import { fillEvent } from "../support/fill-event.ts";
 import { feeOn, type Leg, notional, ReferenceExchange, ratesOf, rebateOn } from "../support/reference.ts";
 
 const price = fc.integer({ min: 1, max: MAX_PRICE_BPS });
@@ -131,8 +132,8 @@ class Pair {
       const role = last ? Role.taker : Role.maker;
       const at = this.day * MS_PER_DAY + i;
       const packed = own === undefined ? 0 : R.packRates(own.fee, own.rebate);
-      const kind = MATCH_TYPES[type];
-      ledger.fill(user, marketId, outcome, side, p, shares, kind, role, rebateFor === true, last, at, packed);
+      const terms = { user, outcome, side, price: p, quantity: shares, matchType: MATCH_TYPES[type] };
+      ledger.fill(fillEvent({ ...terms, role, pat: rebateFor === true, endsMatch: last, at, rates: packed }), marketId);
       const n = notional(p, shares);
       if (side === Side.buy) this.enter(user, n);
       expect({ fee: ledger.lastFee, rebate: ledger.lastRebate }).toEqual(rates[i]);
@@ -407,7 +408,7 @@ test("a fill of the day before, of another engine thread, takes nothing from the
   const ledger = new Ledger();
   ledger.deposit(1, 10 * MICRO_PER_SHARE);
   const buy = (at: number): void => {
-    ledger.fill(1, 1, 1, Side.buy, 5_000, 1, MatchType.direct, Role.taker, false, true, at);
+    ledger.fill(fillEvent({ at }), 1);
   };
   for (const at of [2 * MS_PER_DAY, 2 * MS_PER_DAY - 1, 2 * MS_PER_DAY + 1]) buy(at);
   expect([ledger.entriesOfDay(1, 2), ledger.entriesOfDay(1, 1)]).toEqual([MICRO_PER_SHARE, 0]);
@@ -417,7 +418,7 @@ test("buys and splits count for the day, sales and merges don't", () => {
   const ledger = new Ledger();
   ledger.deposit(1, 10 * MICRO_PER_SHARE);
   const fill = (side: number, type: number, at: number): void => {
-    ledger.fill(1, 1, 1, side, 5_000, 2, type, Role.taker, false, false, at);
+    ledger.fill(fillEvent({ side, quantity: 2, matchType: type, endsMatch: false, at }), 1);
   };
   fill(Side.buy, MatchType.mint, 0);
   expect(ledger.activity(1, 0)).toBe(MICRO_PER_SHARE);
@@ -469,18 +470,12 @@ describe("what must not happen ends the process", () => {
       (ledger) => {
         ledger.beginMatch(0);
         ledger.totals.house -= MICRO_PER_SHARE;
-        ledger.fill(1, 1, 1, Side.buy, 5_000, 1, MatchType.direct, Role.taker, false, true, 0);
-        ledger.fill(1, 1, 1, Side.sell, 5_000, 1, MatchType.direct, Role.taker, false, true, 0);
+        ledger.fill(fillEvent(), 1);
+        ledger.fill(fillEvent({ side: Side.sell }), 1);
       },
     ],
-    [
-      "a purchase beyond the balance",
-      (ledger) => ledger.fill(1, 1, 1, Side.buy, 5_000, 3, MatchType.direct, Role.taker, false, true, 0),
-    ],
-    [
-      "a sale of what isn't owned",
-      (ledger) => ledger.fill(1, 1, 1, Side.sell, 5_000, 1, MatchType.direct, Role.taker, false, true, 0),
-    ],
+    ["a purchase beyond the balance", (ledger) => ledger.fill(fillEvent({ quantity: 3 }), 1)],
+    ["a sale of what isn't owned", (ledger) => ledger.fill(fillEvent({ side: Side.sell }), 1)],
   ];
   test.for(wrong)("%s", ([, act]) => {
     expect(() => act(withMoney())).toThrow();

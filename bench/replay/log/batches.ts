@@ -16,6 +16,7 @@ import {
   recordsOf,
   TextReader,
 } from "../../../engine/log/batch-format.ts";
+import { EngineEvent } from "../../../engine/ring/engine-event.ts";
 import * as R from "../../../engine/ring/records.ts";
 import { Difference, describeEvent } from "./difference.ts";
 import { isRaisedKind, LogNumbers } from "./numbers.ts";
@@ -68,6 +69,7 @@ export function endsInSelfTrade({ batch, last }: Publish): boolean {
 
 export class BatchReader {
   private readonly bodies: Iterator<Buffer>;
+  private readonly placed = new EngineEvent();
   private readonly numbers = new LogNumbers();
   private readonly eventsHash = createHash("sha256");
   private readonly hashed = new Int32Array(HASHED_RECORDS * R.RECORD_WORDS);
@@ -152,10 +154,9 @@ export class BatchReader {
     return batch;
   }
 
-  private readPlacement({ words, placedAt }: LoggedBatch, texts: TextReader, w: number): void {
+  private readPlacement({ words, doubles, placedAt }: LoggedBatch, texts: TextReader, w: number): void {
     this.orders++;
-    if ((words[w]! & R.FLAG_TEXT) === 0 && !R.isRaised(words[w + R.W_REFERENCE]!)) return;
-    const at = texts.skip(words, w);
+    const at = texts.skip(this.placed.at(words, doubles, w));
     if (at !== 0) placedAt.set(w, at);
   }
 

@@ -4,7 +4,8 @@
  */
 import type Database from "better-sqlite3";
 import { MarketStatus } from "../../constants.ts";
-import { D_OPENING_PRIORITY, type Opening, type OpeningMarket } from "../../log/opening.ts";
+import type { Opening, OpeningMarket } from "../../log/opening.ts";
+import { CommandRecord } from "../../ring/command-record.ts";
 import * as R from "../../ring/records.ts";
 import { assert } from "../../util/assert.ts";
 import { type LiveOrderRow, loadLiveOrders } from "./orders.ts";
@@ -51,13 +52,18 @@ function recordOf(row: LiveOrderRow, market: number, unreported: number): Buffer
     (quote === 1 ? R.FLAG_QUOTE : 0) |
     (tied === 1 ? R.FLAG_CANCEL_ON_DISCONNECT : 0) |
     (clientOrderId !== null || builderCode !== null ? R.FLAG_TEXT : 0);
-  const record = Buffer.alloc(R.RECORD_BYTES);
-  const words = [R.packCommand(R.CommandKind.restoreOrder, side, type, tif, stp, flags), 0, user, outcome, price];
-  words.push(remaining - unreported, market, quantity);
-  for (const [i, word] of words.entries()) record.writeInt32LE(word, i * 4);
-  record.writeDoubleLE(id, R.D_ORDER_ID * 8);
-  record.writeDoubleLE(createdAt, R.D_AT * 8);
-  record.writeDoubleLE(expiresAt ?? 0, R.D_EXPIRES_AT * 8);
-  record.writeDoubleLE(priority ?? id, D_OPENING_PRIORITY * 8);
-  return record;
+  const words = new Int32Array(R.RECORD_WORDS);
+  const order = new CommandRecord().at(words, new Float64Array(words.buffer), 0);
+  order.packed = R.packCommand(R.CommandKind.restoreOrder, side, type, tif, stp, flags);
+  order.user = user;
+  order.outcome = outcome;
+  order.price = price;
+  order.quantity = remaining - unreported;
+  order.market = market;
+  order.total = quantity;
+  order.orderId = id;
+  order.time = createdAt;
+  order.expiresAt = expiresAt ?? 0;
+  order.openingPriority = priority ?? id;
+  return Buffer.from(words.buffer);
 }

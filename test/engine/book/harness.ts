@@ -65,7 +65,7 @@ export class CommandRecord {
   readonly words = new Int32Array(R.RECORD_WORDS);
   readonly doubles = new Float64Array(this.words.buffer);
 
-  static place(kind: number, slot: number, market: number, order: Placement): CommandRecord {
+  static place(kind: R.CommandKind, slot: number, market: number, order: Placement): CommandRecord {
     const record = new CommandRecord();
     const { words, doubles } = record;
     const tif = C.TIMES_IN_FORCE.indexOf(order.timeInForce);

@@ -226,7 +226,7 @@ test("a caller's mistakes end the process instead of corrupting a book", () => {
   run(place(1, 41));
   expect(() => run(CommandRecord.market(R.CommandKind.openMarket, 1, 0, 1, 2))).toThrow("opens once");
   expect(() => run(CommandRecord.market(R.CommandKind.openMarket, 2, 0, 3, 33))).toThrow("opens once");
-  expect(() => run(CommandRecord.market(99, 1, 0))).toThrow("unknown command");
+  expect(() => run(CommandRecord.market(99, 1, 0))).toThrow("no kind of command 99");
   const crowded = new Engine({ capacity: 4, activeBooks: 1 });
   crowded.execute(CommandRecord.market(R.CommandKind.openMarket, 1, 0, 1, 2));
   crowded.execute(place(1, 1));

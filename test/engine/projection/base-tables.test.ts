@@ -10,7 +10,7 @@ import { LogAppender } from "../../../engine/log/append.ts";
 import { ArchiveList, archivePath } from "../../../engine/log/archive-format.ts";
 import { ArchiveReader } from "../../../engine/log/archive-reader.ts";
 import { openJournal } from "../../../engine/log/database.ts";
-import { D_OPENING_PRIORITY, openingRecords } from "../../../engine/log/opening.ts";
+import { openingRecords } from "../../../engine/log/opening.ts";
 import { packRequest } from "../../../engine/log/request.ts";
 import { snapshotPath } from "../../../engine/projection/base-tables.ts";
 import { MIGRATIONS } from "../../../engine/projection/schema.ts";
@@ -116,7 +116,7 @@ test("the first archive opens with the books of the snapshot", () => {
     const [w, d] = [i * R.RECORD_WORDS, i * R.RECORD_DOUBLES];
     const sides = [words[w + R.W_USER], words[w + R.W_OUTCOME], R.sideOf(words[w]!), words[w + R.W_PRICE]];
     const amounts = [words[w + R.W_QUANTITY], words[w + R.W_REFERENCE], words[w + R.W_MARKET]];
-    return [doubles[d + R.D_ORDER_ID], doubles[d + D_OPENING_PRIORITY], ...sides, ...amounts];
+    return [doubles[d + R.D_ORDER_ID], doubles[d + R.D_OPENING_PRIORITY], ...sides, ...amounts];
   });
   expect(orders).toEqual([
     [1, 1, 2, 1, Side.sell, 5_000, 2, 5, 1],
