@@ -4,6 +4,7 @@
  */
 import { Reason, Side, TimeInForce } from "../constants.ts";
 import { MAX_OUTCOME_ID } from "../limits.ts";
+import { CommandRecord } from "../ring/command-record.ts";
 import * as R from "../ring/records.ts";
 import type { Matcher } from "./matcher.ts";
 
@@ -20,36 +21,37 @@ const SPREAD_BPS = 50;
 export function warmUp(matcher: Matcher): void {
   const words = new Int32Array(R.RECORD_WORDS);
   const doubles = new Float64Array(words.buffer);
-  words[R.W_MARKET] = MARKET;
+  const command = new CommandRecord().at(words, doubles, 0);
+  command.market = MARKET;
   const run = (packed: number): void => {
-    words[R.W_PACKED] = packed;
+    command.packed = packed;
     matcher.execute(words, doubles, 0);
   };
   const place = (slot: number, user: number, side: number, price: number, tif: number, flags = 0): void => {
-    words[R.W_SLOT] = slot;
-    words[R.W_USER] = user;
-    words[R.W_OUTCOME] = FIRST_OUTCOME + (slot & 1);
-    words[R.W_PRICE] = price;
-    words[R.W_QUANTITY] = 1 + (slot % 7);
-    doubles[R.D_ORDER_ID] = slot;
+    command.slot = slot;
+    command.user = user;
+    command.outcome = FIRST_OUTCOME + (slot & 1);
+    command.price = price;
+    command.quantity = 1 + (slot % 7);
+    command.orderId = slot;
     run(R.packCommand(R.CommandKind.placeOrder, side, 0, tif, 0, flags));
   };
   const cancel = (slot: number): void => {
-    words[R.W_SLOT] = slot;
-    doubles[R.D_ORDER_ID] = slot;
+    command.slot = slot;
+    command.orderId = slot;
     run(R.packCancel(Reason.user));
   };
   /** Replaces an order as a quote does; some replacements would cross and are refused. */
   const replace = (slot: number, replaced: number): void => {
-    words[R.W_REFERENCE] = replaced;
-    doubles[R.D_EXPECTED] = 1 + (replaced % 7);
+    command.replacedSlot = replaced;
+    command.expectedRemaining = 1 + (replaced % 7);
     const price = MIDDLE_BPS - SPREAD_BPS + (slot % (2 * SPREAD_BPS));
     place(slot, replaced, Side.buy, price, TimeInForce.gtc, R.FLAG_POST_ONLY | R.FLAG_REPLACES);
-    doubles[R.D_EXPECTED] = 0;
+    command.expectedRemaining = 0;
   };
 
-  words[R.W_OUTCOME] = FIRST_OUTCOME;
-  words[R.W_QUANTITY] = 2;
+  command.outcome = FIRST_OUTCOME;
+  command.quantity = 2;
   run(R.packCommand(R.CommandKind.openMarket, 0, 0, 0, 0, 0));
   for (let round = 0; round < ROUNDS; round++) {
     for (let slot = 1; slot <= RESTING; slot++) {

@@ -4,7 +4,7 @@
  */
 
 import { EngineEvent } from "../ring/engine-event.ts";
-import { EventKind, packEvent, RECORD_WORDS, W_PACKED } from "../ring/records.ts";
+import { EventKind, packEvent, RECORD_WORDS } from "../ring/records.ts";
 import type { RingProducer } from "../ring/ring.ts";
 import { assert } from "../util/assert.ts";
 import type { MicroClock } from "../util/micro-clock.ts";
@@ -28,7 +28,7 @@ export class BatchStamp {
     const w = (events.head & events.mask) * RECORD_WORDS;
     events.head = (events.head + 1) | 0;
     events.words.fill(0, w, w + RECORD_WORDS);
-    events.words[w + W_PACKED] = packEvent(EventKind.batchMatched, 0, 0, 0, 0);
+    this.stamp.at(events.words, events.doubles, w).packed = packEvent(EventKind.batchMatched, 0, 0, 0, 0);
     this.record = w;
   }
 

@@ -4,8 +4,8 @@
  * owns the record, writes: the fields with setters.
  */
 import { isFinal, OrderStatus, Role } from "../constants.ts";
-import { assert, unreachable } from "../util/assert.ts";
-import { EVENT_TRAITS, type EventTraits, UpdateRule } from "./event-traits.ts";
+import { unreachable } from "../util/assert.ts";
+import { type EventTraits, traitsOf, UpdateRule } from "./event-traits.ts";
 import * as R from "./records.ts";
 
 const NO_WORDS = new Int32Array(0);
@@ -44,6 +44,10 @@ export class EngineEvent {
 
   get packed(): number {
     return this.words[this.w]!;
+  }
+
+  set packed(packed: number) {
+    this.words[this.w] = packed;
   }
 
   get kind(): R.EventKind {
@@ -282,9 +286,7 @@ export class EngineEvent {
 
   /** What events of its kind are. */
   get traits(): EventTraits {
-    const traits = EVENT_TRAITS[this.kind];
-    assert(traits !== undefined, "there is no other kind of event");
-    return traits;
+    return traitsOf(this.kind);
   }
 
   /** It is an order update of its user. */

@@ -1,4 +1,5 @@
 /** What each kind of engine event is: the log's numbering, its openings and the readers of order updates go by it. */
+import { assert } from "../util/assert.ts";
 import { EventKind } from "./records.ts";
 
 /** When an event of a kind is an order update of its user, with the next number. */
@@ -51,11 +52,12 @@ const TRAITS: Readonly<Record<keyof typeof EventKind, EventTraits>> = {
   batchMatched: NOTHING,
 };
 
-/** By EventKind; undefined: there is no such kind. */
-export const EVENT_TRAITS: readonly (EventTraits | undefined)[] = byKind();
+const BY_KIND: (EventTraits | undefined)[] = [];
+for (const [name, traits] of Object.entries(TRAITS)) BY_KIND[EventKind[name as keyof typeof EventKind]] = traits;
 
-function byKind(): (EventTraits | undefined)[] {
-  const traits: (EventTraits | undefined)[] = new Array<undefined>(256).fill(undefined);
-  for (const name of Object.keys(TRAITS) as (keyof typeof EventKind)[]) traits[EventKind[name]] = TRAITS[name];
+/** What events of a kind are. A record of the log or a ring that claims another kind is a fault of ours. */
+export function traitsOf(kind: EventKind): EventTraits {
+  const traits = BY_KIND[kind];
+  assert(traits !== undefined, "there is no other kind of event");
   return traits;
 }

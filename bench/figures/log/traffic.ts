@@ -4,7 +4,8 @@
  * Learns from the engine's events which orders ended, as the gateway does. Measures no time.
  */
 
-import { isFinal, OrderType, Reason, Role, Side, TimeInForce } from "../../../engine/constants.ts";
+import { OrderType, Reason, Side, TimeInForce } from "../../../engine/constants.ts";
+import { EngineEvent } from "../../../engine/ring/engine-event.ts";
 import * as R from "../../../engine/ring/records.ts";
 import type { RingConsumer } from "../../../engine/ring/ring.ts";
 import { assert } from "../../../engine/util/assert.ts";
@@ -31,6 +32,7 @@ export class Traffic {
   private count = 0;
   operations = 0;
   private readonly random: () => number;
+  private readonly event = new EngineEvent();
   private readonly freeSlots: number[] = [];
   /** The slots of resting orders, unordered; and by slot its index there (or -1), its order's id and market. */
   private readonly resting: number[] = [];
@@ -90,22 +92,13 @@ export class Traffic {
 
   /** Reads a batch's events and frees the slots of ended orders. */
   read(events: RingConsumer): void {
-    const { words, mask } = events;
+    const { words, doubles, mask } = events;
     const end = events.tail + events.available();
     for (; events.tail < end; events.tail++) {
-      const w = (events.tail & mask) * R.RECORD_WORDS;
-      const packed = words[w]!;
-      switch (R.kindOf(packed)) {
-        case R.EventKind.orderFilled:
-          if ((packed & R.FLAG_MATCH_END) !== 0) this.matches++;
-          // A taker that filled in several matches ends with the last of them.
-          if (R.roleOf(packed) === Role.taker && (packed & R.FLAG_UPDATE_END) === 0) break;
-          if (isFinal(R.statusOf(packed))) this.end(words[w + R.W_SLOT]!);
-          break;
-        case R.EventKind.orderPlaced:
-        case R.EventKind.orderCanceled:
-          if (isFinal(R.statusOf(packed))) this.end(words[w + R.W_SLOT]!);
-      }
+      const event = this.event.at(words, doubles, (events.tail & mask) * R.RECORD_WORDS);
+      if (event.kind === R.EventKind.orderFilled && event.endsMatch) this.matches++;
+      // A taker that filled in several matches ends with the last of them.
+      if (event.isUpdate && event.endsOrder) this.end(event.slot);
     }
     events.release();
   }

@@ -17,9 +17,10 @@ import {
   TextReader,
 } from "../../../engine/log/batch-format.ts";
 import { EngineEvent } from "../../../engine/ring/engine-event.ts";
+import { traitsOf } from "../../../engine/ring/event-traits.ts";
 import * as R from "../../../engine/ring/records.ts";
 import { Difference, describeEvent } from "./difference.ts";
-import { isRaisedKind, LogNumbers } from "./numbers.ts";
+import { LogNumbers } from "./numbers.ts";
 
 /** Records that are hashed at a time. */
 const HASHED_RECORDS = 4096;
@@ -55,11 +56,7 @@ export interface LoggedBatch {
 export const hasStarted = ({ header }: LoggedBatch): boolean => (header.flags & FLAG_STARTED) !== 0;
 
 /** True for kinds that take no part in the comparison: they change nothing, or say when something was published. */
-export const isSkipped = (kind: number): boolean =>
-  kind === R.EventKind.batchMatched ||
-  kind === R.EventKind.cancelRefused ||
-  kind === R.EventKind.amendRefused ||
-  kind === R.EventKind.stopped;
+export const isSkipped = (kind: R.EventKind): boolean => !traitsOf(kind).isDurable && kind !== R.EventKind.levelChanged;
 
 /** True if the publish ends with an order that self-trade prevention canceled before anything filled. */
 export function endsInSelfTrade({ batch, last }: Publish): boolean {
@@ -69,7 +66,7 @@ export function endsInSelfTrade({ batch, last }: Publish): boolean {
 
 export class BatchReader {
   private readonly bodies: Iterator<Buffer>;
-  private readonly placed = new EngineEvent();
+  private readonly event = new EngineEvent();
   private readonly numbers = new LogNumbers();
   private readonly eventsHash = createHash("sha256");
   private readonly hashed = new Int32Array(HASHED_RECORDS * R.RECORD_WORDS);
@@ -156,14 +153,14 @@ export class BatchReader {
 
   private readPlacement({ words, doubles, placedAt }: LoggedBatch, texts: TextReader, w: number): void {
     this.orders++;
-    const at = texts.skip(this.placed.at(words, doubles, w));
+    const at = texts.skip(this.event.at(words, doubles, w));
     if (at !== 0) placedAt.set(w, at);
   }
 
   private checkNumbers(batch: LoggedBatch, w: number): void {
     if (batch.fault !== null) return;
     const { header, words, doubles } = batch;
-    const wrong = this.numbers.event(words, doubles, w);
+    const wrong = this.numbers.event(this.event.at(words, doubles, w));
     if (wrong === null) return;
     batch.fault = new Difference(header.number, w / R.RECORD_WORDS, wrong, describeEvent(words, doubles, w));
   }
@@ -193,9 +190,9 @@ function newPublish(batch: LoggedBatch, from: number): Publish {
 export function isRaisedTime(batch: LoggedBatch, w: number): boolean {
   const { words, doubles } = batch;
   const at = doubles[(w >> 1) + R.D_AT]!;
-  if (!isRaisedKind(R.kindOf(words[w]!))) return false;
+  if (!traitsOf(R.kindOf(words[w]!)).isTimed) return false;
   for (let before = w - R.RECORD_WORDS; before >= 0; before -= R.RECORD_WORDS) {
-    if (isRaisedKind(R.kindOf(words[before]!))) return at === doubles[(before >> 1) + R.D_AT]!;
+    if (traitsOf(R.kindOf(words[before]!)).isTimed) return at === doubles[(before >> 1) + R.D_AT]!;
   }
   return batch.isAtExact ? at === batch.at : at >= batch.at;
 }

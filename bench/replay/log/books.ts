@@ -13,6 +13,12 @@ import { createRing, RingProducer } from "../../../engine/ring/ring.ts";
 import { NumberMap } from "../../../engine/util/number-map.ts";
 import type { DerivedCommand } from "./commands.ts";
 
+/** Their word 1 is the market. */
+const MARKET_EVENTS: ReadonlySet<R.EventKind> = new Set([
+  R.EventKind.marketChanged,
+  R.EventKind.setsSplit,
+  R.EventKind.setsMerged,
+]);
 /** More than any command's events and levels between two commits of an engine. */
 const RING_RECORDS = 2 * EVENT_RING_RECORDS;
 const NO_LIMIT = 2 ** 30;
@@ -99,8 +105,7 @@ export class ReplayBooks {
 
   /** The market of an event of the log. */
   marketOf(words: Int32Array, w: number): number {
-    const kind = R.kindOf(words[w]!);
-    return kind >= R.EventKind.marketChanged && kind <= R.EventKind.setsMerged
+    return MARKET_EVENTS.has(R.kindOf(words[w]!))
       ? words[w + R.W_SLOT]!
       : (this.marketOfOutcome[words[w + R.W_OUTCOME]!] ?? 0);
   }

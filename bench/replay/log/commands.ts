@@ -4,6 +4,7 @@
  */
 import { MarketStatus, Reason } from "../../../engine/constants.ts";
 import * as R from "../../../engine/ring/records.ts";
+import { unreachable } from "../../../engine/util/assert.ts";
 
 /** Reasons for which a command cancels an order. All others follow from another order's command, or a market's. */
 const COMMAND_REASONS: ReadonlySet<number> = new Set([
@@ -31,7 +32,8 @@ export class DerivedCommand {
     this.words[R.W_REFERENCE] = words[w + R.W_REFERENCE]!;
     this.doubles[R.D_ORDER_ID] = doubles[d + R.D_ORDER_ID]!;
     this.doubles[R.D_AT] = doubles[d + R.D_AT]!;
-    switch (R.kindOf(words[w]!)) {
+    const kind = R.kindOf(words[w]!);
+    switch (kind) {
       case R.EventKind.orderPlaced:
         return this.place(words, doubles, w, placedAt);
       case R.EventKind.orderCanceled:
@@ -45,8 +47,16 @@ export class DerivedCommand {
         return this.sets(R.CommandKind.splitSets, words, w);
       case R.EventKind.setsMerged:
         return this.sets(R.CommandKind.mergeSets, words, w);
-      default:
+      case R.EventKind.orderFilled:
+      case R.EventKind.orderReduced:
+      case R.EventKind.cancelRefused:
+      case R.EventKind.amendRefused:
+      case R.EventKind.levelChanged:
+      case R.EventKind.stopped:
+      case R.EventKind.batchMatched:
         return false;
+      default:
+        return unreachable(kind, "kind of event");
     }
   }
 

@@ -1,11 +1,11 @@
 /**
  * Checks what the log stage wrote into the events: numbers of fills and entries and each user's update sequences have no
- * gap, and times never fall. The rules are those of engine/log/numbering.ts, written again: this is the proof's own view.
+ * gap, and times never fall. What is numbered stands in engine/ring/event-traits.ts; the counting is the proof's own.
  */
-import { OrderStatus, Role } from "../../../engine/constants.ts";
 import type { BatchHeader } from "../../../engine/log/batch-format.ts";
 import { mergeFeeMicro } from "../../../engine/money.ts";
-import * as R from "../../../engine/ring/records.ts";
+import type { EngineEvent } from "../../../engine/ring/engine-event.ts";
+import { EventKind } from "../../../engine/ring/records.ts";
 import { withIndex } from "../../../engine/util/typed-arrays.ts";
 
 export class LogNumbers {
@@ -30,36 +30,15 @@ export class LogNumbers {
     return null;
   }
 
-  /** Checks the event at word `w`; returns what is wrong, or null. */
-  event(words: Int32Array, doubles: Float64Array, w: number): string | null {
-    const packed = words[w]!;
-    const d = w >> 1;
-    const sequence = doubles[d + R.D_USER_SEQUENCE]!;
-    switch (R.kindOf(packed)) {
-      case R.EventKind.orderPlaced:
-        return this.time(doubles[d + R.D_AT]!) ?? this.update(words, w, sequence, !isQueued(packed));
-      case R.EventKind.orderFilled: {
-        const reports = R.roleOf(packed) === Role.maker || (packed & R.FLAG_UPDATE_END) !== 0;
-        const fault = this.number(doubles[d + R.D_FILL_ID]!) ?? this.update(words, w, sequence, reports);
-        return fault ?? this.time(doubles[d + R.D_AT]!);
-      }
-      case R.EventKind.orderReduced:
-        return this.time(doubles[d + R.D_AT]!) ?? this.update(words, w, sequence, R.roleOf(packed) === Role.maker);
-      case R.EventKind.orderAmended:
-      case R.EventKind.orderCanceled:
-        return this.time(doubles[d + R.D_AT]!) ?? this.update(words, w, sequence, true);
-      case R.EventKind.setsSplit:
-      case R.EventKind.setsMerged:
-        return this.sets(words, doubles, w) ?? this.update(words, w, sequence, false);
-      default:
-        return this.update(words, w, sequence, false);
-    }
-  }
-
-  private sets(words: Int32Array, doubles: Float64Array, w: number): string | null {
-    const fault = this.number(doubles[(w >> 1) + R.D_FILL_ID]!) ?? this.time(doubles[(w >> 1) + R.D_AT]!);
-    const isMerge = R.kindOf(words[w]!) === R.EventKind.setsMerged;
-    if (isMerge && mergeFeeMicro(words[w + R.W_QUANTITY]!, words[w + R.W_PRICE]!) > 0) this.entry++;
+  /** Checks an event; returns what is wrong, or null. */
+  event(event: EngineEvent): string | null {
+    const { entries, isTimed } = event.traits;
+    const isMerge = event.kind === EventKind.setsMerged;
+    const fault =
+      (entries > 0 ? this.number(event.fillId) : null) ??
+      this.update(event) ??
+      (isTimed ? this.time(event.time) : null);
+    if (isMerge && mergeFeeMicro(event.quantity, event.mergeFeeBps) > 0) this.entry++;
     return fault;
   }
 
@@ -71,9 +50,8 @@ export class LogNumbers {
     return null;
   }
 
-  private update(words: Int32Array, w: number, sequence: number, isUpdate: boolean): string | null {
+  private update({ isUpdate, user, userSequence: sequence }: EngineEvent): string | null {
     if (!isUpdate) return sequence === 0 ? null : `the event is no order update, but has the sequence ${sequence}`;
-    const user = words[w + R.W_USER]!;
     if (user >= this.sequences.length) this.sequences = withIndex(this.sequences, user);
     const last = this.sequences[user]!;
     this.sequences[user] = sequence;
@@ -88,11 +66,3 @@ export class LogNumbers {
     return null;
   }
 }
-
-const isQueued = (packed: number): boolean => R.statusOf(packed) === OrderStatus.queued;
-
-/** True for the kinds of event whose time the log stage raises to that of the event before. */
-export const isRaisedKind = (kind: number): boolean =>
-  (kind >= R.EventKind.orderPlaced && kind <= R.EventKind.orderAmended) ||
-  kind === R.EventKind.setsSplit ||
-  kind === R.EventKind.setsMerged;
