@@ -6,7 +6,6 @@ import type { Logger } from "../logger.ts";
 import { controlPath } from "../util/data-folder.ts";
 import type { AccountServices } from "./account-services.ts";
 import type { Gateway } from "./gateway.ts";
-import type { Lifecycle } from "./lifecycle.ts";
 import type { TradingServices } from "./trading-services.ts";
 
 interface ControlOptions {
@@ -14,19 +13,18 @@ interface ControlOptions {
   readonly gateway: Gateway;
   readonly trading: TradingServices;
   readonly identity: AccountServices;
-  readonly lifecycle: Lifecycle;
   readonly logger: Logger;
 }
 
 /** The server runs on without it where it can't be opened. */
-export function openControlSocket({ config, gateway, trading, identity, lifecycle, logger }: ControlOptions) {
+export function openControlSocket({ config, gateway, trading, identity, logger }: ControlOptions) {
   const { accounts, passwords, keys, factors, factorSettings } = identity;
   const { exchange, writer, clock } = trading;
   const handle = createControlHandlers({
     ...{ accounts, passwords, keys, factors, factorSettings, writer, clock, logger },
     routes: gateway.routes,
+    admission: gateway.admission,
     reads: exchange.reads,
-    lifecycle,
   });
   const control = new ControlSocket(controlPath(config.dataDir), handle);
   control.server.on("error", (error) =>

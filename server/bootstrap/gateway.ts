@@ -6,6 +6,7 @@ import type * as Uws from "uWebSockets.js";
 import { fileURLToPath } from "node:url";
 import { Histogram } from "../../engine/util/histogram.ts";
 import type { Config } from "../config.ts";
+import { Admission } from "../http/admission.ts";
 import { createAddressReader } from "../http/client-address.ts";
 import { Connections, roomForConnections } from "../http/connections.ts";
 import { compileRoutes } from "../http/dispatch.ts";
@@ -78,17 +79,19 @@ export function createGateway(options: GatewayOptions) {
   );
   const throttle = new ResponseThrottle(SIGN_IN_REFUSALS_PER_SECOND, MAX_WAITING_REFUSALS);
   const site = new StaticSite(fileURLToPath(new URL("./web", import.meta.url)), publicUrl.site);
+  const admission = new Admission({
+    ...{ authenticator, limiter, lifecycle },
+    isKnown: (email, client, now) => {
+      const user = accounts.userByEmail(email);
+      return user !== undefined && accounts.knownAddresses.has(user.id, client, now);
+    },
+  });
   const access = {
-    ...{ authenticator, logger, counters, limiter, throttle, addressOf, site, reads: exchange.reads },
+    ...{ admission, authenticator, logger, counters, limiter, throttle, addressOf, site, reads: exchange.reads },
     securityHeaders: new SecurityHeaders(publicUrl.site),
     clock,
     guard: new EventLoopGuard(),
     hasProxies: config.trustedProxies.length > 0,
-    isKnown: (email: string, client: string, now: number): boolean => {
-      const user = accounts.userByEmail(email);
-      return user !== undefined && accounts.knownAddresses.has(user.id, client, now);
-    },
-    lifecycle,
   };
   const sockets = { tickets, app, startedAt, maxSocketsPerAddress };
   const room = roomForConnections(MAX_WS_CONNECTIONS + MAX_HTTP_CONNECTIONS, logger);
@@ -98,7 +101,7 @@ export function createGateway(options: GatewayOptions) {
   exchange.listen(hub.outbox, hub.channels);
   hub.register();
   registerRoutes(app, routes, access);
-  return { hub, routes, site, throttle };
+  return { admission, hub, routes, site, throttle };
 }
 
 function createMetrics(options: GatewayOptions, sockets: Sockets): Metrics {

@@ -6,6 +6,7 @@
 import Type from "typebox";
 import type { Clock } from "../../engine/util/clock.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
+import { type Admission, type Entry, SHELL } from "../http/admission.ts";
 import { parseJson } from "../http/body.ts";
 import { NO_ADDRESS } from "../http/client-address.ts";
 import { type CompiledRoute, DIRECT, execute } from "../http/dispatch.ts";
@@ -23,8 +24,7 @@ export interface ControlOptions extends ServerCommandOptions {
   readonly reads: OrderedReads;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** `refusal` is null while the exchange is open. */
-  readonly lifecycle: { readonly refusal: ApiError | null };
+  readonly admission: Admission;
 }
 
 const checkRoute = compileSchema(
@@ -41,15 +41,14 @@ const checkCommand = compileSchema(
 
 /** Returns the handler of one line, which resolves with the envelope's text, as HTTP would. A line that is too long is null. */
 export function createControlHandlers(options: ControlOptions): (line: Buffer | null) => Promise<string> {
-  const { routes, reads, clock, logger, lifecycle } = options;
+  const { routes, reads, clock, logger, admission } = options;
   const commands = createServerCommands(options);
   const findRoute = createFinder(routes);
-  const run = (line: Buffer | null, reply: Responder): void => {
+  const run = (line: Buffer | null, reply: ControlReply): void => {
     if (line === null) throw new ApiError(ErrorKind.tooLarge, `the request is larger than ${MAX_BODY_BYTES} bytes`);
-    const { refusal } = lifecycle;
-    if (refusal !== null) throw refusal;
     const parsed = parseRequest(line);
     if ("command" in parsed) {
+      admission.checkOpen();
       const { command: name, args } = checkCommand(parsed);
       const command = commands.get(name);
       if (command === undefined) throw notFound(`command: ${name}`);
@@ -62,7 +61,9 @@ export function createControlHandlers(options: ControlOptions): (line: Buffer | 
     }
     const given = checkRoute(parsed);
     const { compiled, params } = findRoute(given);
-    execute(compiled.route, requestOf(compiled, params, given, reply, clock.now()), reply, reads);
+    const entry = { compiled, address: NO_ADDRESS, now: clock.now(), reply };
+    const principal = admission.enter(entry, SHELL);
+    execute(compiled.route, { ...requestOf(entry, params, given), principal, reply }, reply, reads);
   };
   return (line) =>
     new Promise((respond) => {
@@ -78,6 +79,8 @@ export function createControlHandlers(options: ControlOptions): (line: Buffer | 
 /** Passes the envelope's text to `respond`, which ignores every call after the first. */
 class ControlReply implements Responder {
   readonly requestId = newRequestId();
+  /** Nothing limits the shell. */
+  rate = null;
   private readonly respond: (body: string) => void;
   private readonly logger: Logger;
 
@@ -150,25 +153,23 @@ function createFinder(
   };
 }
 
+type ControlEntry = Pick<Entry, "compiled" | "address" | "now">;
+
 function requestOf(
-  compiled: CompiledRoute,
+  { compiled, address, now }: ControlEntry,
   params: Params,
   given: RouteRequested,
-  reply: Responder,
-  now: number,
-): RouteRequest {
+): Omit<RouteRequest, "principal" | "reply"> {
   const { route } = compiled;
   if (compiled.body === null && given.body !== undefined) throw badRequest("body: this route takes none");
   return {
     now,
-    principal: null,
-    address: NO_ADDRESS,
+    address,
     idempotencyKey: "",
     headers: Object.fromEntries(route.headers.map((name) => [name, ""])),
     origin: DIRECT,
     params,
     query: compiled.query(given.query ?? ""),
     body: compiled.body === null ? null : compiled.body(given.body),
-    reply,
   };
 }

@@ -6,10 +6,9 @@ import type { HttpResponse } from "uWebSockets.js";
 import { isAscii } from "node:buffer";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import type { Counters } from "../util/counters.ts";
-import { type CompiledRoute, countRequest } from "./dispatch.ts";
+import type { Admission, Entry } from "./admission.ts";
 import { MAX_EMAIL_LENGTH } from "./limits.ts";
 import { decodeMessage } from "./message-pack.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
 import type { Reply } from "./reply.ts";
 import type { RequestHead } from "./request-head.ts";
 import type { Check } from "./validate.ts";
@@ -62,43 +61,38 @@ function formatOf(type: string, isForm: boolean): BodyFormat {
 
 export interface BodyOptions {
   readonly counters: Counters;
-  /** Null where nothing is limited. */
-  readonly limiter: RateLimiter | null;
-  /** Whether the account with the email, in lower case, lately signed in from this client address. */
-  readonly isKnown: (email: string, client: string, now: number) => boolean;
+  readonly admission: Admission;
+}
+
+/** A request over HTTP at the door. */
+export interface HttpEntry extends Entry {
+  readonly reply: Reply;
+}
+
+/** Where a body goes. */
+export interface BodySink {
+  /** All of it is there. @param bytes valid during the call only */
+  complete(bytes: Buffer): void;
+  /** It is too large, or no body belongs there; or `complete` threw. */
+  fail(error: unknown): void;
 }
 
 /** The body of one request. `head` is read in the constructor and in `collect` only. */
 export class BodyReader {
-  private readonly compiled: CompiledRoute;
+  private readonly entry: HttpEntry;
   private readonly check: Check<unknown>;
-  private readonly reply: Reply;
   private readonly options: BodyOptions;
-  /** The client address that the rate limits count. */
-  private readonly client: string;
-  private readonly now: number;
   private readonly announcedBytes: number;
   private readonly format: BodyFormat;
 
   /** @param check the route's schema @throws ApiError 40000 for a wrong content type, which counts the request */
-  constructor(
-    compiled: CompiledRoute,
-    check: Check<unknown>,
-    head: RequestHead,
-    reply: Reply,
-    options: BodyOptions,
-    client: string,
-    now: number,
-  ) {
-    this.compiled = compiled;
+  constructor(entry: HttpEntry, check: Check<unknown>, head: RequestHead, options: BodyOptions) {
+    this.entry = entry;
     this.check = check;
-    this.reply = reply;
     this.options = options;
-    this.client = client;
-    this.now = now;
     this.announcedBytes = Number(head.contentLength);
     try {
-      this.format = formatOf(head.contentType, compiled.route.oauth);
+      this.format = formatOf(head.contentType, entry.compiled.route.oauth);
     } catch (error) {
       this.count("");
       throw error;
@@ -107,23 +101,25 @@ export class BodyReader {
 
   /**
    * Collects the body and counts its bytes as they arrive. uWebSockets.js detaches a chunk when the callback returns:
-   * the reader copies the chunks of a long body, and `done` may use its bytes during its call only.
+   * the reader copies the chunks of a long body.
    * @throws ApiError 40000 with 413 where the announced length is too large
    */
-  collect(res: HttpResponse, done: (bytes: Buffer) => void): void {
-    const { reply, announcedBytes } = this;
+  collect(res: HttpResponse, sink: BodySink): void {
+    const { announcedBytes } = this;
+    const { reply, compiled } = this.entry;
     const { counters } = this.options;
-    const { maxBodyBytes } = this.compiled;
+    const { maxBodyBytes } = compiled;
+    let hasFailed = false;
     if (announcedBytes > maxBodyBytes) this.rejectSize();
     let collected: Buffer | null = null;
     let length = 0;
     res.onData((chunk, isLast) => {
       counters.http.receivedBytes += chunk.byteLength;
-      if (reply.done) return;
+      if (reply.done || hasFailed) return;
       try {
         if (isLast && collected === null) {
           if (chunk.byteLength > maxBodyBytes) this.rejectSize();
-          done(Buffer.from(chunk));
+          sink.complete(Buffer.from(chunk));
           return;
         }
         const end = length + chunk.byteLength;
@@ -136,16 +132,18 @@ export class BodyReader {
         }
         collected.set(new Uint8Array(chunk), length);
         length = end;
-        if (isLast) done(collected.subarray(0, length));
+        if (isLast) sink.complete(collected.subarray(0, length));
       } catch (error) {
-        reply.fail(error);
+        hasFailed = true;
+        sink.fail(error);
       }
     });
   }
 
   /** Parses the bytes and checks them against the route's schema. @throws ApiError */
   read(bytes: Buffer): unknown {
-    const { compiled, format } = this;
+    const { compiled } = this.entry;
+    const { format } = this;
     let parsed: unknown;
     try {
       parsed = bytes.length === 0 && compiled.takesNothing ? {} : format.parse(bytes);
@@ -160,7 +158,7 @@ export class BodyReader {
   /** @throws ApiError 40000 with 413 */
   private rejectSize(): never {
     this.count("");
-    throw new ApiError(ErrorKind.tooLarge, `the body is larger than ${this.compiled.maxBodyBytes} bytes`);
+    throw new ApiError(ErrorKind.tooLarge, `the body is larger than ${this.entry.compiled.maxBodyBytes} bytes`);
   }
 
   /**
@@ -169,16 +167,13 @@ export class BodyReader {
    * @throws RateLimited 42900
    */
   private count(identifier: string): void {
-    const { compiled, client, now, reply } = this;
-    const { limiter, isKnown } = this.options;
-    if (!compiled.countsBody) return;
-    const isOwner = compiled.route.rateClass === "identifier" && identifier !== "" && isKnown(identifier, client, now);
-    reply.rate = countRequest(limiter, compiled, null, client, now, identifier, isOwner);
-    // Without limits, anyone at a known address would get error responses without bound.
-    if (isOwner && limiter !== null) reply.skipThrottle();
+    const { entry } = this;
+    if (this.options.admission.countNamed(entry, identifier)) entry.reply.skipThrottle();
   }
 }
 
+/** Of a request without a body. */
+export const NO_BYTES = Buffer.alloc(0);
 /** An empty object in JSON or MessagePack: libraries send it for "no body". */
 const NOTHING = /^(\s*\{\s*\}\s*|\x80)$/;
 /** The longest body that may still be nothing: `{}` on lines of its own. */
@@ -189,21 +184,20 @@ const MAX_ONE_CLICK_BYTES = 1_024;
 
 /**
  * Reads the body of a request to a route that takes none: what a client sends there, it means, and the route would drop it.
- * Calls `done` once the body is known to be empty or `{}`; otherwise `refuse`, which by default fails the reply.
- * @param oneClick the form of a mail program that ends mails is nothing, too
+ * Completes without bytes once the body is known to be empty or `{}`. The form of a mail program that ends
+ * mails is nothing, too, where the route takes it.
  */
 export function collectNothing(
   res: HttpResponse,
   { contentLength }: RequestHead,
-  reply: Reply,
-  oneClick: boolean,
-  done: () => void,
-  refuse = (error: unknown): void => reply.fail(error),
+  { compiled, reply }: HttpEntry,
+  sink: BodySink,
 ): void {
+  const { oneClick } = compiled.route;
   const rejection = badRequest("body: this path takes none, at most {}");
   const maxBytes = oneClick ? MAX_ONE_CLICK_BYTES : MAX_NOTHING_BYTES;
   const isNothing = (text: string): boolean => text === "" || NOTHING.test(text) || (oneClick && ONE_CLICK.test(text));
-  if (Number(contentLength) > maxBytes) return refuse(rejection);
+  if (Number(contentLength) > maxBytes) return sink.fail(rejection);
   let text = "";
   let isDone = false;
   res.onData((chunk, isLast) => {
@@ -213,9 +207,9 @@ export function collectNothing(
     if (!isDone) return;
     try {
       if (text.length > maxBytes || !isNothing(text)) throw rejection;
-      done();
+      sink.complete(NO_BYTES);
     } catch (error) {
-      refuse(error);
+      sink.fail(error);
     }
   });
 }

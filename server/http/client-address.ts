@@ -2,6 +2,7 @@
  * The client address of a request: the socket's address, or the one that trusted proxies report. Never believes a header
  * that the client could have written.
  */
+import type { HttpResponse } from "uWebSockets.js";
 import { BlockList, isIP, SocketAddress } from "node:net";
 import { BoundedMap } from "../util/bounded-map.ts";
 import { MAX_CACHED_ADDRESSES } from "./limits.ts";
@@ -17,6 +18,22 @@ export interface ClientAddress {
 export const NO_ADDRESS: ClientAddress = { address: "", client: "" };
 
 export type AddressReader = (peerAddress: string, xForwardedFor: string) => ClientAddress;
+
+export interface AddressOptions {
+  readonly addressOf: AddressReader;
+  /** X-Forwarded-For counts where the peer is a trusted proxy. */
+  readonly hasProxies: boolean;
+}
+
+/** The client's address of a request over HTTP, while its response is open. */
+export function clientAddress(
+  res: HttpResponse,
+  forwardedFor: string,
+  { addressOf, hasProxies }: AddressOptions,
+): ClientAddress {
+  const peer = Buffer.from(res.getRemoteAddressAsText()).toString("latin1");
+  return addressOf(peer, hasProxies ? forwardedFor : "");
+}
 
 interface Hop extends ClientAddress {
   readonly trusted: boolean;

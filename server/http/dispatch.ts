@@ -1,14 +1,12 @@
 /**
- * The one way into every handler: HTTP, the WebSocket's operations and the control socket share each route's schemas,
- * access rules and rate limits. Knows no sockets.
+ * Routes compiled for serving, and the one way into their handlers: HTTP, the WebSocket's operations and the control
+ * socket share each route's schemas. Who may enter: admission.ts. Knows no sockets.
  */
 import { Check as accepts } from "typebox/value";
-import type { Principal } from "../accounts/types.ts";
-import { ApiError, badRequest, ErrorKind } from "../errors.ts";
+import { badRequest } from "../errors.ts";
 import type { OrderedReads, Origin } from "../trading/types.ts";
 import { deprecationHeaders, type Header } from "./deprecation.ts";
 import { MAX_BODY_BYTES, MAX_SIGN_IN_BODY_BYTES } from "./limits.ts";
-import type { RateLimiter, RateState } from "./rate-limiter.ts";
 import type { Responder, Route, RouteRequest } from "./route.ts";
 import { isForOwnPages } from "./security-headers.ts";
 import { type Check, compileQuery, compileSchema } from "./validate.ts";
@@ -67,57 +65,14 @@ export function compileRoutes(routes: readonly Route[]): CompiledRoute[] {
   });
 }
 
-const NO_SECOND_FACTOR =
-  "operators need a second factor here: add one at /account/security (POST /me/second-factors), or sign in again with it";
-
 /** The scope that a route requires, or two of which either suffices; null where it requires none. */
 export function scopeText({ scope, orScope }: Pick<Route, "scope" | "orScope">): string | null {
   return orScope === null ? scope : `${scope} or ${orScope}`;
 }
 
-/** @throws ApiError 40300 unless the principal may use the route */
-export function authorize(route: Route, principal: Principal): void {
-  if (!route.tokens.includes(principal.kind)) {
-    throw new ApiError(ErrorKind.forbidden, "this kind of token cannot be used here");
-  }
-  if (route.access === "operator" && principal.role !== "operator") {
-    throw new ApiError(ErrorKind.forbidden, "for operators only");
-  }
-  if (route.secondFactor && !principal.hasSecondFactor) throw new ApiError(ErrorKind.forbidden, NO_SECOND_FACTOR);
-  const { scope, orScope } = route;
-  if (scope !== null && !principal.scopes.has(scope) && (orScope === null || !principal.scopes.has(orScope))) {
-    throw new ApiError(ErrorKind.forbidden, `the token lacks the scope ${scopeText(route)}`);
-  }
-  if (!route.unverified && principal.mustVerify) {
-    throw new ApiError(ErrorKind.forbidden, "verify the account's e-mail address first");
-  }
-  if (principal.kycTier < route.minTier) {
-    throw new ApiError(ErrorKind.forbidden, `requires KYC tier ${route.minTier}, the account has ${principal.kycTier}`);
-  }
-}
-
-/**
- * Counts a request.
- * @param identifier that the body names, where the limits count it; "" for none
- * @param isKnown the named account knows the client's address
- * @throws RateLimited 42900
- */
-export function countRequest(
-  limiter: RateLimiter | null,
-  { route, template }: CompiledRoute,
-  principal: Principal | null,
-  client: string,
-  now: number,
-  identifier: string,
-  isKnown = false,
-): RateState | null {
-  const { userId = null, rateLimitFactor = 1 } = principal ?? {};
-  return limiter?.consume(template, route.rateClass, userId, client, now, identifier, rateLimitFactor, isKnown) ?? null;
-}
-
 /**
  * Runs the handler, which returns a response, a promise of one, or undefined where it responds through the reply itself.
- * A read of a user's own trading leaves after the messages about what it shows.
+ * The response of an ordered route leaves after the messages about what it shows.
  */
 export function execute(route: Route, request: RouteRequest, reply: Responder, reads: OrderedReads): void {
   const response = route.handler(request);
@@ -126,8 +81,7 @@ export function execute(route: Route, request: RouteRequest, reply: Responder, r
     if (route.enveloped) reply.data(json);
     else reply.plain(route.status, json);
   };
-  const isOwnRead = route.method === "GET" && route.scope === "portfolio:read";
-  const reader = isOwnRead && request.principal !== null ? request.principal.userId : null;
+  const reader = route.ordered && request.principal !== null ? request.principal.userId : null;
   if (!(response instanceof Promise)) {
     if (reader === null) respond(response);
     else reads.afterMessagesSent(reader, request.now, () => respond(response));

@@ -55,6 +55,27 @@ export interface RateBucketState extends RateState {
  * ignore the token.
  */
 export type RateClass = "default" | "order" | "none" | "identifier" | "mail" | "sign_up" | "refresh" | "registration";
+/** A request as the limits see it. */
+export interface RateQuery {
+  /** A route's template, such as `DELETE /orders/:id`. */
+  readonly route: string;
+  readonly rateClass: RateClass;
+  /** Null for a request without a valid token. */
+  readonly userId: number | null;
+  readonly address: string;
+  /** ms */
+  readonly now: number;
+  /**
+   * Of the classes "identifier", "mail" and "sign_up": the account that the request names, in normal form (an email in
+   * lower case), bounded by the caller; "" where it names none.
+   */
+  readonly identifier: string;
+  /** Multiplies the user's own limits; limits of addresses and identifiers are the same for all. */
+  readonly factor: number;
+  /** Of the class "identifier": the named account lately signed in from the address. */
+  readonly isKnown: boolean;
+}
+
 /** The classes that count by the account that the request names. */
 type NamedClass = "identifier" | "mail" | "sign_up";
 const isNamedClass = (rateClass: RateClass): rateClass is NamedClass =>
@@ -295,34 +316,17 @@ export class RateLimiter {
   }
 
   /**
-   * Counts one request on a route template such as `DELETE /orders/:id`, or nothing where it rejects the request.
-   * @param userId null for a request without a valid token
-   * @param now milliseconds
-   * @param identifier of the classes "identifier", "mail" and "sign_up": the account that the request names, in normal form (an email in
-   *   lower case), bounded by the caller; empty where it names none
-   * @param factor multiplies the user's own limits; limits of addresses and identifiers are the same for all
-   * @param isKnown of the class "identifier": the named account lately signed in from the address
-   * @returns null where nothing limits the class
+   * Counts one request, or nothing where it rejects the request. Returns null where nothing limits the class.
    * @throws RateLimited 42900 with the seconds until such a request passes
    */
-  consume(
-    route: string,
-    rateClass: RateClass,
-    userId: number | null,
-    address: string,
-    now: number,
-    identifier = "",
-    factor = 1,
-    isKnown = false,
-  ): RateState | null {
+  consume(query: RateQuery): RateState | null {
+    const { route, rateClass, userId, now, identifier } = query;
     if (rateClass === "none") return null;
     const time = this.advance(now);
     const buckets = this.bucketsOf(route);
-    if (rateClass === "order" && userId !== null)
-      return this.consumeOrder(buckets, userId, factor, address, route, time);
-    if (isNamedClass(rateClass) && identifier !== "")
-      return this.consumeNamed(buckets, rateClass, identifier, isKnown, address, route, time);
-    const bucket = this.onlyBucket(buckets, rateClass, userId, factor, address);
+    if (rateClass === "order" && userId !== null) return this.consumeOrder(buckets, query, userId, time);
+    if (isNamedClass(rateClass) && identifier !== "") return this.consumeNamed(buckets, query, time);
+    const bucket = this.onlyBucket(buckets, query);
     if (bucket.free(time) === 0) throw refusal(bucket, route, time);
     bucket.add(time);
     return bucket.addedState();
@@ -332,16 +336,7 @@ export class RateLimiter {
    * The state of the buckets that would count such a request; for a known address also the one that counts strangers.
    * Counts nothing and creates no bucket.
    */
-  peek(
-    route: string,
-    rateClass: RateClass,
-    userId: number | null,
-    address: string,
-    now: number,
-    identifier = "",
-    factor = 1,
-    isKnown = false,
-  ): RateBucketState[] {
+  peek({ route, rateClass, userId, address, now, identifier, factor, isKnown }: RateQuery): RateBucketState[] {
     if (rateClass === "none") return [];
     const time = this.advance(now);
     const { limits } = this;
@@ -367,13 +362,7 @@ export class RateLimiter {
   }
 
   /** The bucket of a request that a single bucket counts. */
-  private onlyBucket(
-    buckets: RouteBuckets,
-    rateClass: RateClass,
-    userId: number | null,
-    factor: number,
-    address: string,
-  ): Bucket {
+  private onlyBucket(buckets: RouteBuckets, { rateClass, userId, factor, address }: RateQuery): Bucket {
     const isUsers = rateClass === "default" || rateClass === "order";
     if (isUsers && userId !== null) return this.users.use(buckets.users, userId, this.limits.user * factor);
     return this.addresses.use(buckets.addresses, address, this.addressLimit(rateClass));
@@ -393,15 +382,8 @@ export class RateLimiter {
     if (bucket !== undefined && bucket.free(time) === 0) throw refusal(bucket, route, time);
   }
 
-  private consumeNamed(
-    buckets: RouteBuckets,
-    rateClass: NamedClass,
-    identifier: string,
-    isKnown: boolean,
-    address: string,
-    route: string,
-    time: number,
-  ): RateState {
+  private consumeNamed(buckets: RouteBuckets, query: RateQuery, time: number): RateState {
+    const { route, rateClass, address, identifier, isKnown } = query;
     const { authIdentifier } = this.limits;
     const addressLimit = this.addressLimit(rateClass);
     const [all, store, key] = isKnown
@@ -428,14 +410,8 @@ export class RateLimiter {
     return (isAddressTighter ? ofAddress : named).addedState();
   }
 
-  private consumeOrder(
-    buckets: RouteBuckets,
-    userId: number,
-    factor: number,
-    address: string,
-    route: string,
-    time: number,
-  ): RateState {
+  private consumeOrder(buckets: RouteBuckets, query: RateQuery, userId: number, time: number): RateState {
+    const { route, address, factor } = query;
     const user = this.users.use(buckets.users, userId, this.limits.orderUser * factor);
     const userFree = user.free(time);
     if (userFree === 0) {

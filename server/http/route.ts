@@ -90,6 +90,8 @@ export interface Route {
   readonly unverified: boolean;
   /** The rate limits that count a call. */
   readonly rateClass: RateClass;
+  /** The response shows the caller's own trading: it leaves after the messages about what it shows. */
+  readonly ordered: boolean;
   /** Builder codes may credit its orders to an integration. */
   readonly credited: boolean;
   /** What an Idempotency-Key does. */
@@ -130,6 +132,7 @@ type Optional =
   | "secondFactor"
   | "unverified"
   | "rateClass"
+  | "ordered"
   | "credited"
   | "idempotencyKey"
   | "headers"
@@ -187,6 +190,9 @@ export const SIGNS_IN: IdempotencyKeyUse = { instead: "sign in again after a los
 /** Access for the user's own sign-in alone: no personal access token and no third party. */
 export const OWN_SESSION = { access: "user", tokens: ["session"] } as const;
 
+/** A read of the caller's own trading. */
+export const OWN_READ = { scope: "portfolio:read", ordered: true } as const;
+
 const ANY_TOKEN: readonly TokenKind[] = ["session", "oauth", "pat"];
 const NO_HEADERS: readonly string[] = [];
 
@@ -212,6 +218,7 @@ export function route<
     secondFactor: false,
     unverified: input.method === "GET",
     rateClass: "default",
+    ordered: false,
     credited: false,
     headers: NO_HEADERS,
     query: NoQuery,

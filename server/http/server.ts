@@ -8,17 +8,10 @@ import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import type { OrderedReads } from "../trading/types.ts";
-import { type BodyOptions, BodyReader, collectNothing } from "./body.ts";
-import { type ClientAddress, NO_ADDRESS } from "./client-address.ts";
+import type { Sender } from "./admission.ts";
+import { type BodyOptions, BodyReader, type BodySink, collectNothing, type HttpEntry, NO_BYTES } from "./body.ts";
+import { type AddressOptions, type ClientAddress, clientAddress, NO_ADDRESS } from "./client-address.ts";
 import { allowsEncoding } from "./content-negotiation.ts";
-import {
-  admit,
-  type CredentialOptions,
-  type Credentials,
-  checkStillAdmitted,
-  clientAddress,
-  readCredentials,
-} from "./credentials.ts";
 import { type CompiledRoute, creditedTo, DIRECT, execute } from "./dispatch.ts";
 import type { EventLoopGuard } from "./event-loop-guard.ts";
 import { checkKeyUse } from "./idempotency.ts";
@@ -32,15 +25,13 @@ import type { StaticSite } from "./static-site.ts";
 /** The head of the request being served: read first, and valid only until its handler returns. */
 const head = new RequestHead();
 
-export interface HttpOptions extends CredentialOptions, BodyOptions {
+export interface HttpOptions extends AddressOptions, BodyOptions {
   readonly logger: Logger;
   readonly securityHeaders: SecurityHeaders;
   readonly guard: EventLoopGuard;
   readonly clock: Clock;
   /** Of error responses on the routes that sign in. */
   readonly throttle: ResponseThrottle;
-  /** `refusal` is the error of every route outside health, null while the exchange is open. */
-  readonly lifecycle: { readonly refusal: ApiError | null };
   readonly reads: OrderedReads;
   readonly site: StaticSite;
 }
@@ -168,106 +159,112 @@ export function replyWithoutRoute(
 
 /** Reads everything from `req` before it returns; the body and, where a signature must be verified, the sender follow. */
 function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, reply: Reply, options: HttpOptions): void {
-  const { route } = compiled;
+  const { admission, clock, securityHeaders } = options;
   try {
     if (head.fault !== null) throw badRequest(head.fault);
-    const now = options.clock.now();
-    const { refusal } = options.lifecycle;
-    if (refusal !== null && !route.unversioned) throw refusal;
-    if (compiled.isOwn && options.securityHeaders.isForeign(head.origin, head.host)) {
+    if (!compiled.route.unversioned) admission.checkOpen();
+    if (compiled.isOwn && securityHeaders.isForeign(head.origin, head.host)) {
       throw new ApiError(ErrorKind.forbidden, "Origin: pages of other sites may not use this");
     }
     const { authorization, forwardedFor } = head;
     const readAddress = (): ClientAddress => clientAddress(res, forwardedFor, options);
-    const address = options.limiter === null && !compiled.needsAddress ? NO_ADDRESS : readAddress();
-    const credentials = readCredentials(compiled, authorization, options, readAddress, now);
-    if (credentials instanceof Promise) {
-      serveLater(compiled, res, req, reply, options, address, credentials, now);
-      return;
-    }
-    const principal = admit(compiled, reply, address, options.limiter, credentials, now);
-    const request = readRequest(compiled, req, reply, address, principal, now);
-    if (compiled.body === null) {
-      if (!head.hasBody) return execute(route, request, reply, options.reads);
-      collectNothing(res, head, reply, route.oneClick, () => {
-        request.now = options.clock.now();
-        checkStillAdmitted(route, request, options.authenticator);
-        execute(route, request, reply, options.reads);
-      });
-      return;
-    }
-    const reader = new BodyReader(compiled, compiled.body, head, reply, options, address.client, now);
-    reader.collect(res, (bytes) => {
-      request.now = options.clock.now();
-      checkStillAdmitted(route, request, options.authenticator);
-      request.body = reader.read(bytes);
-      execute(route, request, reply, options.reads);
-    });
+    const address = admission.needsAddress(compiled) ? readAddress() : NO_ADDRESS;
+    const entry: HttpEntry = { compiled, address, now: clock.now(), reply };
+    const sender = admission.findSender(entry, authorization, readAddress);
+    const arrival = new Arrival(entry, options);
+    if (sender instanceof Promise) void sender.then((found) => arrival.enter(found));
+    else arrival.enter(sender);
+    if (!reply.done) arrival.read(res, req);
   } catch (error) {
     reply.fail(error);
   }
 }
 
-/** Like `serve`, where finding the sender takes a while: collects the body meanwhile. */
-function serveLater(
-  compiled: CompiledRoute,
-  res: HttpResponse,
-  req: HttpRequest,
-  reply: Reply,
-  options: HttpOptions,
-  address: ClientAddress,
-  credentials: Promise<Credentials>,
-  now: number,
-): void {
-  const { route, body: check } = compiled;
-  // Errors in the rest of the request are reported after those of the sender.
-  const request = attempt(() => readRequest(compiled, req, reply, address, null, now));
-  const reader =
-    check === null ? null : attempt(() => new BodyReader(compiled, check, head, reply, options, address.client, now));
-  const body = new Promise<Buffer>((resolve, reject) => {
-    // The bytes are valid during the call only.
-    if (reader !== null) reader().collect(res, (bytes) => resolve(Buffer.from(bytes)));
-    else if (head.hasBody) collectNothing(res, head, reply, route.oneClick, () => resolve(EMPTY), reject);
-    else resolve(EMPTY);
-  });
-  // A sender who may not use the route doesn't learn what is wrong with the body.
-  body.catch(() => {});
-  const run = async (): Promise<void> => {
-    const principal = admit(compiled, reply, address, options.limiter, await credentials, now);
-    const known: RouteRequest = { ...request(), principal };
-    const bytes = await body;
-    known.now = options.clock.now();
-    checkStillAdmitted(route, known, options.authenticator);
-    if (reader !== null) known.body = reader().read(bytes);
-    if (!reply.done) execute(route, known, reply, options.reads);
-  };
-  run().catch((error) => reply.fail(error));
-}
+/**
+ * A request of which sender and body arrive in either order. Runs the handler once both are there. A sender who may not use
+ * the route doesn't learn what is wrong with the rest of the request: its errors wait for the sender.
+ */
+class Arrival implements BodySink {
+  private readonly entry: HttpEntry;
+  private readonly options: HttpOptions;
+  private principal: Principal | null = null;
+  private isAdmitted = false;
+  private request: RouteRequest | null = null;
+  private reader: BodyReader | null = null;
+  /** Null until the body is complete. */
+  private bytes: Buffer | null = null;
+  private fault: { readonly error: unknown } | null = null;
 
-/** Runs it now; the function that this returns gives its result or throws its error. */
-function attempt<T>(run: () => T): () => T {
-  try {
-    const value = run();
-    return () => value;
-  } catch (error) {
-    return () => {
-      throw error;
-    };
+  constructor(entry: HttpEntry, options: HttpOptions) {
+    this.entry = entry;
+    this.options = options;
+  }
+
+  /** The sender is known. */
+  enter(sender: Sender): void {
+    const { entry, options } = this;
+    try {
+      this.principal = options.admission.enter(entry, sender);
+      this.isAdmitted = true;
+      if (this.fault !== null) throw this.fault.error;
+      if (this.bytes !== null) this.run(this.bytes);
+    } catch (error) {
+      entry.reply.fail(error);
+    }
+  }
+
+  /** Reads all of `req`, and collects the body. */
+  read(res: HttpResponse, req: HttpRequest): void {
+    const { entry, options } = this;
+    const { body: check } = entry.compiled;
+    try {
+      this.request = readRequest(entry, req, this.principal);
+      if (check !== null) {
+        this.reader = new BodyReader(entry, check, head, options);
+        this.reader.collect(res, this);
+      } else if (head.hasBody) collectNothing(res, head, entry, this);
+      else if (this.isAdmitted) execute(entry.compiled.route, this.request, entry.reply, options.reads);
+      else this.bytes = NO_BYTES;
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** The body is complete. @param bytes valid during the call only */
+  complete(bytes: Buffer): void {
+    if (this.isAdmitted) this.run(bytes);
+    else this.bytes = Buffer.from(bytes);
+  }
+
+  /** Something is wrong with the request. */
+  fail(error: unknown): void {
+    if (this.isAdmitted) this.entry.reply.fail(error);
+    else this.fault ??= { error };
+  }
+
+  private run(bytes: Buffer): void {
+    const { entry, options, reader, principal } = this;
+    const { compiled, reply } = entry;
+    if (reply.done || this.request === null) return;
+    const request: RouteRequest = this.request.principal === principal ? this.request : { ...this.request, principal };
+    // Seconds may have passed since the head.
+    request.now = options.clock.now();
+    options.admission.admit(compiled.route, principal, request.now);
+    if (reader !== null) request.body = reader.read(bytes);
+    execute(compiled.route, request, reply, options.reads);
   }
 }
 
-const EMPTY = Buffer.alloc(0);
 const NO_HEADERS: Readonly<Record<string, string>> = {};
 const NO_PARAMS: readonly [string, string] = ["", ""];
 
+/** @param principal null where the sender isn't known yet */
 function readRequest(
-  { route, query, hasParams }: CompiledRoute,
+  { compiled, address, now, reply }: HttpEntry,
   req: HttpRequest,
-  reply: Reply,
-  address: ClientAddress,
   principal: Principal | null,
-  now: number,
 ): RouteRequest {
+  const { route, query, hasParams } = compiled;
   const { builderCode, idempotencyKey } = head;
   if (idempotencyKey !== "") checkKeyUse(route, idempotencyKey);
   return {

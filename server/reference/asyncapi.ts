@@ -8,11 +8,11 @@ import { assert } from "../../engine/util/assert.ts";
 import type { Route } from "../http/route.ts";
 import { API_BASE } from "../http/route.ts";
 import { closed, Id } from "../http/schemas.ts";
-import { CancelOrder, PlaceQuery } from "../trading/schemas.ts";
 import {
   acknowledgementOf,
   CONNECTION_OPERATIONS,
   frameOf,
+  type OperationRoute,
   ROUTE_OPERATIONS,
   RouteOperation,
   SOCKET_EVENTS,
@@ -163,25 +163,25 @@ function operationsOf(routes: readonly Route[]): Operation[] {
   const own = Object.entries(CONNECTION_OPERATIONS).map(([op, { summary, request, answer }]) => {
     return { op, summary, request: withOperation(request, op), answer };
   });
-  const ofRoutes = [...ROUTE_OPERATIONS].map(([op, { template, param }]) => {
-    const route = routes.find(({ method, path }) => `${method} ${path}` === template);
+  const ofRoutes = [...ROUTE_OPERATIONS].map(([op, operation]) => {
+    const route = routes.find(({ method, path }) => `${method} ${path}` === operation.template);
     assert(route !== undefined, "an operation runs an existing route");
-    return { op, summary: route.summary, request: requestOf(op, route, param), answer: route.response };
+    return { op, summary: route.summary, request: requestOf(op, route, operation), answer: route.response };
   });
   return [...own, ...ofRoutes];
 }
 
 /** The message that runs a route: its body or query under `data`, path parameters included. */
-function requestOf(op: string, route: Route, param: string | null): TSchema {
+function requestOf(op: string, route: Route, operation: OperationRoute): TSchema {
   const { data: _, builder_code, timestamps, ...rest } = RouteOperation.properties;
-  const properties: TProperties = { ...rest, data: dataOf(route, param) };
+  const properties: TProperties = { ...rest, data: dataOf(route, operation) };
   if (route.credited) properties["builder_code"] = builder_code;
-  if (route.query === PlaceQuery) properties["timestamps"] = timestamps;
+  if (operation.timestamps) properties["timestamps"] = timestamps;
   return withOperation(closed(properties), op);
 }
 
-function dataOf(route: Route, param: string | null): TSchema {
-  if (route.method === "DELETE" && param !== null) return CancelOrder;
+function dataOf(route: Route, { param, either }: OperationRoute): TSchema {
+  if (either !== null) return either.data;
   const schema = route.body ?? route.query;
   if (param === null) return schema;
   const { properties } = schema as unknown as { properties: TProperties };

@@ -41,7 +41,8 @@ export function createLimitsRoute(
         // If the body names no account, only the address counts.
         const named = "email" in ((body as TObject | null)?.properties ?? {}) ? user.email : "";
         const isKnown = rateClass === "identifier" && accounts.knownAddresses.has(userId, client, now);
-        const states = limiter?.peek(template, rateClass, owner, client, now, named, rateLimitFactor, isKnown) ?? [];
+        const ofUser = { userId: owner, factor: rateLimitFactor, identifier: named, isKnown };
+        const states = limiter?.peek({ route: template, rateClass, address: client, now, ...ofUser }) ?? [];
         return states.map((state) => ({ route: template, ...state }));
       });
       const used = exchange.ledger.activity(userId, utcDay(now));

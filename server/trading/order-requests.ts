@@ -86,7 +86,7 @@ export function createOperations(
 }
 
 /** Cancels the order with an id or a client order id. @throws ApiError 40000 unless exactly one of the two is given */
-export function cancelEither(
+function cancelEither(
   entry: OrderEntry,
   userId: number,
   named: { id?: number; client_order_id?: string },

@@ -5,7 +5,7 @@ import { isFinal, ORDER_STATUSES } from "../../engine/constants.ts";
 import { sideOf } from "../../engine/ring/records.ts";
 import { notFound } from "../errors.ts";
 import { checkSpan, Listing } from "../http/paging.ts";
-import { pathId, type Route, route } from "../http/route.ts";
+import { OWN_READ, pathId, type Route, route } from "../http/route.ts";
 import { pageOf } from "../http/schemas.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Exchange } from "./exchange.ts";
@@ -34,7 +34,7 @@ function orderListRoute({ exchange, history }: OrderReadContext): Route {
     method: "GET",
     path: "/orders",
     summary: "The caller's active orders, newest first; with status=all, finished ones too",
-    scope: "portfolio:read",
+    ...OWN_READ,
     query: S.OrdersQuery,
     response: pageOf(S.Order),
     handler({ principal, query }) {
@@ -110,7 +110,7 @@ function singleOrderRoutes({ exchange, entry, history }: OrderReadContext): Rout
       method: "GET",
       path: "/orders/:id",
       summary: "One order of the caller, live or finished, with its trades",
-      scope: "portfolio:read",
+      ...OWN_READ,
       response: S.Order,
       handler: ({ principal, params }) => orderWithTrades(principal.userId, pathId(params[0], "order")),
     }),
@@ -118,7 +118,7 @@ function singleOrderRoutes({ exchange, entry, history }: OrderReadContext): Rout
       method: "GET",
       path: "/orders/by-client-id/:client_order_id",
       summary: "The order with a client order id, live or from the last 24 hours, with its trades",
-      scope: "portfolio:read",
+      ...OWN_READ,
       response: S.Order,
       handler({ principal, params, now, reply }) {
         const { userId } = principal;
@@ -143,7 +143,7 @@ function fillRoutes({ history }: OrderReadContext): Route[] {
       method: "GET",
       path: "/me/fills",
       summary: "The caller's fills, newest first",
-      scope: "portfolio:read",
+      ...OWN_READ,
       query: S.FillsQuery,
       response: pageOf(S.OwnFill),
       handler({ principal, query }) {

@@ -1,7 +1,7 @@
 /** The routes that give a list whole, as a file: CSV in the API's fields and units, or for spreadsheets. */
 import type { TSchema } from "typebox";
 import { checkSpan } from "../http/paging.ts";
-import { type Route, route } from "../http/route.ts";
+import { OWN_READ, type Route, route } from "../http/route.ts";
 import { Text } from "../http/schemas.ts";
 import { positionsOf, positionView } from "../markets/views.ts";
 import type { ExportedRow, ExportKind } from "../queries/export-columns.ts";
@@ -18,7 +18,7 @@ const file = <Query extends TSchema>(kind: ExportKind, summary: string, query: Q
     method: "GET",
     path: `/me/exports/${kind}`,
     summary,
-    scope: "portfolio:read",
+    ...OWN_READ,
     query,
     response: Text,
     enveloped: false,

@@ -4,7 +4,7 @@ import type { Static } from "typebox";
 import type { Ledger } from "../../engine/ledger.ts";
 import { MS_PER_DAY, MS_PER_HOUR, valueMicro } from "../../engine/money.ts";
 import { intervalsOf } from "../http/paging.ts";
-import { type Route, route } from "../http/route.ts";
+import { OWN_READ, type Route, route } from "../http/route.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import { lastPrices } from "../markets/views.ts";
 import type { History } from "../queries/history.ts";
@@ -19,7 +19,7 @@ export function createPortfolioRoutes({ exchange, history }: { exchange: Exchang
       method: "GET",
       path: "/me/portfolio",
       summary: "What the caller's money and positions are worth at the last prices, and the profit on them",
-      scope: "portfolio:read",
+      ...OWN_READ,
       response: S.Portfolio,
       handler: ({ principal }) => JSON.stringify(portfolioView(exchange.ledger, exchange.registry, principal.userId)),
     }),
@@ -27,7 +27,7 @@ export function createPortfolioRoutes({ exchange, history }: { exchange: Exchang
       method: "GET",
       path: "/me/portfolio/history",
       summary: "The caller's portfolio value and profit at the beginning of each hour or UTC day",
-      scope: "portfolio:read",
+      ...OWN_READ,
       query: S.PortfolioHistoryQuery,
       response: S.PortfolioHistory,
       handler: ({ principal, query, now }) => portfolioHistory(history, principal.userId, query, now),

@@ -6,7 +6,7 @@ import { badRequest, notFound } from "../errors.ts";
 import { prefers } from "../http/content-negotiation.ts";
 import type { Idempotency } from "../http/idempotency.ts";
 import { checkSpan, Listing, ownList } from "../http/paging.ts";
-import { OWN_SESSION, pathId, type Route, route } from "../http/route.ts";
+import { OWN_READ, OWN_SESSION, pathId, type Route, route } from "../http/route.ts";
 import { PageQuery, pageOf } from "../http/schemas.ts";
 import { balanceView, positionsOf, positionView, solvencyView } from "../markets/views.ts";
 import { CSV } from "../queries/exports.ts";
@@ -58,7 +58,7 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
       method: "GET",
       path,
       summary: "The caller's platform balance",
-      scope: "portfolio:read",
+      ...OWN_READ,
       response: S.Balance,
       handler: ({ principal }) => JSON.stringify(balanceView(ledger, principal.userId)),
     });
@@ -114,7 +114,7 @@ function positionsRoute({ exchange }: WalletRouteContext): Route {
     method: "GET",
     path: "/me/positions",
     summary: "The caller's positions, largest outcome id first",
-    scope: "portfolio:read",
+    ...OWN_READ,
     query: S.PositionsQuery,
     response: pageOf(S.Position),
     handler({ principal, query }) {
@@ -143,7 +143,7 @@ function historyRoutes({ history, exports }: WalletRouteContext): Route[] {
       path: "/wallet/transactions",
       summary:
         "Every change of the caller's balance, newest first; with Accept: text/csv, all matching rows in one file",
-      scope: "portfolio:read",
+      ...OWN_READ,
       headers: ["accept"],
       query: S.TransactionsQuery,
       response: pageOf(S.Transaction),
@@ -164,7 +164,7 @@ function historyRoutes({ history, exports }: WalletRouteContext): Route[] {
       method: "GET",
       path: "/wallet/deposits",
       summary: "The caller's deposits and their reversals, newest first",
-      scope: "portfolio:read",
+      ...OWN_READ,
       query: PageQuery,
       response: pageOf(S.OwnDeposit),
       handler({ principal, query }) {
@@ -177,7 +177,7 @@ function historyRoutes({ history, exports }: WalletRouteContext): Route[] {
       method: "GET",
       path: "/wallet/settlements",
       summary: "Payouts of the caller's shares in resolved and voided markets, newest first",
-      scope: "portfolio:read",
+      ...OWN_READ,
       query: S.SettlementsQuery,
       response: pageOf(S.Settlement),
       handler({ principal, query }) {

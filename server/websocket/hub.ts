@@ -15,6 +15,7 @@ import { balanceView, positionsOf, positionView } from "../markets/views.ts";
 import type { History } from "../queries/history.ts";
 import type { Authenticator } from "../sign-in/authenticator.ts";
 import type { Exchange } from "../trading/exchange.ts";
+import type { OrderEntry } from "../trading/order-entry.ts";
 import type { UserSink } from "../trading/types.ts";
 import { UserOutbox } from "../trading/user-outbox.ts";
 import { MAX_CHARACTERS_PER_TURN } from "../util/limits.ts";
@@ -52,6 +53,7 @@ const SOCKET_BACKPRESSURE_BYTES = 64 * MAX_WS_BACKPRESSURE_BYTES;
 
 export interface SocketOptions extends UpgradeOptions, OperationOptions {
   readonly authenticator: Authenticator;
+  readonly entry: OrderEntry;
   readonly exchange: Exchange;
   readonly history: History;
   readonly app: TemplatedApp;

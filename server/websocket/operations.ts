@@ -2,21 +2,20 @@
  * What a client asks over its socket: parses a message, runs the operation through its route or on the connection itself,
  * and responds. It sends nothing that no operation asked for.
  */
+import type { Static } from "typebox";
 import { assert } from "../../engine/util/assert.ts";
 import type { Clock } from "../../engine/util/clock.ts";
 import type { Principal, TokenAuthenticator } from "../accounts/types.ts";
 import { ApiError, asApiError, badRequest, ErrorKind } from "../errors.ts";
+import { type Admission, authorize, type Sender } from "../http/admission.ts";
 import { parseJson } from "../http/body.ts";
-import { authorize, type CompiledRoute, countRequest, creditedTo, execute } from "../http/dispatch.ts";
+import { type CompiledRoute, creditedTo, execute } from "../http/dispatch.ts";
 import { decodeMessage } from "../http/message-pack.ts";
-import { RateLimited, type RateLimiter, type RateState } from "../http/rate-limiter.ts";
+import { RateLimited, type RateState } from "../http/rate-limiter.ts";
 import { errorFields, newRequestId } from "../http/reply.ts";
 import type { Responder, RouteRequest } from "../http/route.ts";
-import { compileSchema } from "../http/validate.ts";
+import { type Check, compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
-import type { OrderEntry } from "../trading/order-entry.ts";
-import { cancelEither } from "../trading/order-requests.ts";
-import { CancelOrder, PlaceQuery } from "../trading/schemas.ts";
 import type { OrderedReads } from "../trading/types.ts";
 import type { Counters } from "../util/counters.ts";
 import type { Channels } from "./channels.ts";
@@ -28,16 +27,12 @@ import type { Subscription } from "./types.ts";
 
 export interface OperationOptions {
   readonly routes: readonly CompiledRoute[];
-  readonly entry: OrderEntry;
   readonly reads: OrderedReads;
   readonly authenticator: TokenAuthenticator;
   readonly logger: Logger;
   readonly counters: Counters;
-  /** Null where nothing is limited. */
-  readonly limiter: RateLimiter | null;
+  readonly admission: Admission;
   readonly clock: Clock;
-  /** `refusal` is the error of every route, null while the exchange is open. */
-  readonly lifecycle: { readonly refusal: ApiError | null };
 }
 
 /** What operations need of the hub. */
@@ -130,22 +125,52 @@ interface RouteMessage {
   timestamps?: boolean;
 }
 
-const { subscribe, ping, cancel_on_disconnect, auth, resume } = CONNECTION_OPERATIONS;
-const checkSubscription = compileSchema(subscribe.request);
-const checkPing = compileSchema(ping.request);
-const checkCancelOnDisconnect = compileSchema(cancel_on_disconnect.request);
-const checkAuth = compileSchema(auth.request);
-const checkResume = compileSchema(resume.request);
+type ConnectionOperation = keyof typeof CONNECTION_OPERATIONS;
+type MessageOf<Op extends ConnectionOperation> = Static<(typeof CONNECTION_OPERATIONS)[Op]["request"]>;
+/** What each operation of the connection does with its message. */
+type ConnectionHandlers = {
+  readonly [Op in ConnectionOperation]: (
+    connection: SocketConnection,
+    message: MessageOf<Op>,
+    reply: OperationReply,
+  ) => void;
+};
+
+type RunOnConnection = (connection: SocketConnection, parsed: unknown, reply: OperationReply) => void;
+
+/** The handlers, each behind the check of its operation's schema. */
+function checked(handlers: ConnectionHandlers): ReadonlyMap<string, RunOnConnection> {
+  const ops = Object.keys(handlers) as ConnectionOperation[];
+  return new Map(
+    ops.map((op) => {
+      const check = compileSchema(CONNECTION_OPERATIONS[op].request);
+      const handler = handlers[op] as RunOnConnection;
+      return [op, (connection, parsed, reply) => handler(connection, check(parsed), reply)];
+    }),
+  );
+}
+
+/** A route as a target of an operation. */
+interface Target {
+  readonly compiled: CompiledRoute;
+  readonly param: string | null;
+}
+
+interface RouteOperation extends Target {
+  readonly timestamps: boolean;
+  readonly either: (Target & { readonly param: string; readonly check: Check<unknown> }) | null;
+}
+
 const checkRouteMessage = compileSchema(S.RouteOperation);
-const checkCancel = compileSchema(CancelOrder);
-const CONNECTION_OPERATION_NAMES = Object.keys(CONNECTION_OPERATIONS);
-const OPERATION_NAMES = [...CONNECTION_OPERATION_NAMES, ...ROUTE_OPERATIONS.keys()].join(", ");
+const OPERATION_NAMES = [...Object.keys(CONNECTION_OPERATIONS), ...ROUTE_OPERATIONS.keys()].join(", ");
 
 export class Operations {
   private readonly options: OperationOptions;
   private readonly hub: OperationHost;
   /** By operation. */
-  private readonly routes = new Map<string, { compiled: CompiledRoute; param: string | null }>();
+  private readonly routes = new Map<string, RouteOperation>();
+  /** By operation. */
+  private readonly ownOperations: ReadonlyMap<string, RunOnConnection>;
   /** The route that `cancel_on_disconnect` needs access to. */
   private readonly placeRoute: CompiledRoute;
   /** The route that a replay reads from, and counts as. */
@@ -154,11 +179,22 @@ export class Operations {
   constructor(options: OperationOptions, hub: OperationHost) {
     this.options = options;
     this.hub = hub;
-    for (const [op, { template, param }] of ROUTE_OPERATIONS) {
-      this.routes.set(op, { compiled: routeNamed(options.routes, template), param });
+    const named = (template: string): CompiledRoute => routeNamed(options.routes, template);
+    for (const [op, { template, param, timestamps, either }] of ROUTE_OPERATIONS) {
+      const other =
+        either === null ? null : { ...either, compiled: named(either.template), check: compileSchema(either.data) };
+      this.routes.set(op, { compiled: named(template), param, timestamps, either: other });
     }
-    this.placeRoute = routeNamed(options.routes, "POST /orders");
-    this.eventsRoute = routeNamed(options.routes, "GET /me/events");
+    this.ownOperations = checked({
+      subscribe: (connection, message, reply) => this.subscribe(connection, message, reply),
+      unsubscribe: (connection, message, reply) => this.unsubscribe(connection, message, reply),
+      ping: (_connection, _message, reply) => reply.data(`{"now":${options.clock.now()}}`),
+      cancel_on_disconnect: (connection, { enabled }, reply) => this.setCancelOnDisconnect(connection, enabled, reply),
+      auth: (connection, { token }, reply) => this.presentToken(connection, token, reply),
+      resume: (connection, { sequence }, reply) => this.resume(connection, sequence, reply),
+    });
+    this.placeRoute = named("POST /orders");
+    this.eventsRoute = named("GET /me/events");
   }
 
   /** Runs the operation of one message and responds, now or later. */
@@ -170,10 +206,11 @@ export class Operations {
       const id = parsed?.id;
       if (Number.isSafeInteger(id)) reply.id = id as number;
       const op = typeof parsed?.op === "string" ? parsed.op : "";
-      const route = this.routes.get(op);
-      if (route !== undefined) this.runRoute(connection, route.compiled, route.param, parsed, reply);
-      else if (CONNECTION_OPERATION_NAMES.includes(op)) this.runOnConnection(connection, op, parsed, reply);
-      else throw badRequest(`op: must be one of ${OPERATION_NAMES}`);
+      const operation = this.routes.get(op);
+      if (operation !== undefined) return this.runRoute(connection, operation, parsed, reply);
+      const own = this.ownOperations.get(op);
+      if (own === undefined) throw badRequest(`op: must be one of ${OPERATION_NAMES}`);
+      own(connection, parsed, reply);
     } catch (error) {
       reply.fail(error);
     }
@@ -181,33 +218,25 @@ export class Operations {
 
   // ---------------------------------------------------------------- operations of routes
 
-  /** Runs an operation through its route: the same limits, access, schemas and handler as over HTTP. */
+  /** Runs an operation through its route: the same admission, schemas and handler as over HTTP. */
   private runRoute(
     connection: SocketConnection,
-    compiled: CompiledRoute,
-    param: string | null,
+    operation: RouteOperation,
     parsed: unknown,
     reply: OperationReply,
   ): void {
-    const { limiter, entry, reads, lifecycle, authenticator, clock } = this.options;
+    const { admission, clock, reads } = this.options;
+    const { address, origin: own } = connection;
     const now = clock.now();
+    const { route } = operation.compiled;
     reply.rate = null;
-    const { refusal } = lifecycle;
-    if (refusal !== null) throw refusal;
-    const { route } = compiled;
-    const { principal, address, origin: own } = connection;
-    reply.rate = countRequest(limiter, compiled, principal, address.client, now, "");
-    if (principal === null) throw unauthenticated("trade");
-    authenticator.checkLive(principal, now);
-    authorize(route, principal);
+    const entry = { compiled: operation.compiled, address, now, reply };
+    const principal = admission.enter(entry, senderOf(connection, "trade"));
     const { data = {}, builder_code, timestamps } = checkRouteMessage(parsed) as RouteMessage;
     const isCredited = builder_code !== undefined && builder_code !== null;
     if (isCredited && !route.credited) throw badRequest("builder_code: not for this operation");
-    if (timestamps !== undefined && route.query !== PlaceQuery) throw badRequest("timestamps: only for order.place");
-    if (route.method === "DELETE" && param !== null) {
-      cancelEither(entry, principal.userId, checkCancel(data), now, reply);
-      return;
-    }
+    if (timestamps !== undefined && !operation.timestamps) throw badRequest("timestamps: only for order.place");
+    const { compiled, param } = targetOf(operation, data);
     const { value, rest } = param === null ? { value: "", rest: data } : splitParam(param, data);
     const { body } = compiled;
     const request: RouteRequest = {
@@ -222,22 +251,10 @@ export class Operations {
       body: body === null ? null : body(rest),
       reply,
     };
-    execute(route, request, reply, reads);
+    execute(compiled.route, request, reply, reads);
   }
 
   // ---------------------------------------------------------------- operations of the connection
-
-  private runOnConnection(connection: SocketConnection, op: string, parsed: unknown, reply: OperationReply): void {
-    if (op === "ping") {
-      checkPing(parsed);
-      reply.data(`{"now":${this.options.clock.now()}}`);
-    } else if (op === "cancel_on_disconnect") {
-      this.setCancelOnDisconnect(connection, checkCancelOnDisconnect(parsed).enabled, reply);
-    } else if (op === "auth") this.presentToken(connection, checkAuth(parsed).token, reply);
-    else if (op === "resume") this.resume(connection, checkResume(parsed).sequence, reply);
-    else if (op === "unsubscribe") this.unsubscribe(connection, checkSubscription(parsed) as Subscription, reply);
-    else this.subscribe(connection, checkSubscription(parsed) as Subscription, reply);
-  }
 
   private setCancelOnDisconnect(connection: SocketConnection, enabled: boolean, reply: OperationReply): void {
     const { principal, origin } = connection;
@@ -265,12 +282,12 @@ export class Operations {
   }
 
   private resume(connection: SocketConnection, sequence: number, reply: OperationReply): void {
-    const { limiter, logger } = this.options;
-    const { principal, address } = connection;
+    const { admission, clock, logger } = this.options;
+    const { address } = connection;
     reply.rate = null;
-    reply.rate = countRequest(limiter, this.eventsRoute, principal, address.client, this.options.clock.now(), "");
-    if (principal === null) throw unauthenticated("resume");
-    authorize(this.eventsRoute.route, principal);
+    const entry = { compiled: this.eventsRoute, address, now: clock.now(), reply };
+    const principal = admission.enter(entry, senderOf(connection, "resume"));
+    assert(principal !== null, "the route of a replay isn't public");
     Replay.start(this.hub.replays, connection, principal.userId, sequence, {
       started: (last) => reply.data(`{"after":${sequence},"last":${last}}`),
       refused: (error) => reply.fail(error),
@@ -303,12 +320,27 @@ function routeNamed(routes: readonly CompiledRoute[], template: string): Compile
 const unauthenticated = (purpose: string): ApiError =>
   new ApiError(ErrorKind.unauthenticated, `connect with a token to ${purpose}`);
 
-/** Separates the path parameter from an operation's data. @throws ApiError 40000 unless it is an id */
+function senderOf({ principal }: SocketConnection, purpose: string): Sender {
+  return { principal, refusal: principal === null ? unauthenticated(purpose) : null };
+}
+
+/** The route that an operation's data means. @throws ApiError 40000 unless it names exactly one of two ways */
+function targetOf(operation: RouteOperation, data: Readonly<Record<string, unknown>>): Target {
+  const { param, either } = operation;
+  if (either === null || param === null) return operation;
+  either.check(data);
+  const isOther = either.param in data;
+  if (isOther === param in data) throw badRequest(`${param}: required, or else ${either.param}`);
+  return isOther ? either : operation;
+}
+
+/** Separates the path parameter from an operation's data. @throws ApiError 40000 unless it is an id, or a checked text */
 function splitParam(
   name: string,
   data: Readonly<Record<string, unknown>>,
 ): { value: string; rest: Readonly<Record<string, unknown>> } {
   const { [name]: value, ...rest } = data;
+  if (name === "client_order_id") return { value: String(value), rest };
   if (!Number.isSafeInteger(value) || (value as number) < 1) {
     throw badRequest(`data.${name}: required, a positive integer`);
   }

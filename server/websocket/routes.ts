@@ -3,7 +3,7 @@
 import { badRequest } from "../errors.ts";
 import { DEFAULT_PAGE_LIMIT } from "../http/limits.ts";
 import { Listing } from "../http/paging.ts";
-import { type Route, route } from "../http/route.ts";
+import { OWN_READ, type Route, route } from "../http/route.ts";
 import { pageOf } from "../http/schemas.ts";
 import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
@@ -28,7 +28,7 @@ export function createSocketRoutes({ exchange, history, tickets }: SocketRouteCo
       method: "GET",
       path: "/me/events",
       summary: "The caller's past order updates as the WebSocket sent them, oldest first; kept for at least seven days",
-      scope: "portfolio:read",
+      ...OWN_READ,
       orScope: "orders:write",
       query: EventsQuery,
       response: pageOf(OrderEvent),

@@ -11,7 +11,7 @@ import Type, { type TSchema } from "typebox";
 import { MAX_TOKEN_LENGTH } from "../accounts/limits.ts";
 import { about, closed, Id, Now, names, nullable, Rate, Sequence, Time } from "../http/schemas.ts";
 import { ImpliedAsk, ImpliedBid, Levels, MarketSchema, OutcomeBook, Price, Trade } from "../markets/schemas.ts";
-import { FrameSequence, Order, TIMESTAMPS_WORDS } from "../trading/schemas.ts";
+import { CancelOrder, FrameSequence, Order, TIMESTAMPS_WORDS } from "../trading/schemas.ts";
 import { Balance, Position } from "../wallet/schemas.ts";
 import { MAX_WS_SUBSCRIPTIONS } from "./limits.ts";
 import { CHANNELS, type Channel } from "./types.ts";
@@ -150,20 +150,39 @@ export const RouteOperation = closed({
   id,
 });
 
-/** An operation's route, and the field of its data that is a path parameter; the rest is the route's query or body. */
+/** An operation's route. */
 export interface OperationRoute {
   readonly template: string;
+  /** The field of its data that is the path's parameter; the rest is the route's query or body. Null: the path has none. */
   readonly param: string | null;
+  /** The operation takes `timestamps`, which is the route's query. */
+  readonly timestamps: boolean;
+  /** The operation's data names what it means in either of two ways, of which the other one has a route of its own. */
+  readonly either: { readonly template: string; readonly param: string; readonly data: TSchema } | null;
 }
 
+const ofRoute = (template: string, options: Partial<OperationRoute> = {}): OperationRoute => {
+  return { template, param: null, timestamps: false, either: null, ...options };
+};
+
 export const ROUTE_OPERATIONS: ReadonlyMap<string, OperationRoute> = new Map([
-  ["order.place", { template: "POST /orders", param: null }],
-  ["order.cancel", { template: "DELETE /orders/:id", param: "id" }],
-  ["order.cancel_all", { template: "DELETE /orders", param: null }],
-  ["order.cancel_after", { template: "POST /orders/cancel-after", param: null }],
-  ["order.amend", { template: "PATCH /orders/:id", param: "id" }],
-  ["order.batch", { template: "POST /orders/batch", param: null }],
-  ["quotes.replace", { template: "PUT /quotes/:market_id", param: "market_id" }],
+  ["order.place", ofRoute("POST /orders", { timestamps: true })],
+  [
+    "order.cancel",
+    ofRoute("DELETE /orders/:id", {
+      param: "id",
+      either: {
+        template: "DELETE /orders/by-client-id/:client_order_id",
+        param: "client_order_id",
+        data: CancelOrder,
+      },
+    }),
+  ],
+  ["order.cancel_all", ofRoute("DELETE /orders")],
+  ["order.cancel_after", ofRoute("POST /orders/cancel-after")],
+  ["order.amend", ofRoute("PATCH /orders/:id", { param: "id" })],
+  ["order.batch", ofRoute("POST /orders/batch")],
+  ["quotes.replace", ofRoute("PUT /quotes/:market_id", { param: "market_id" })],
 ]);
 
 /** An operation of the connection itself. */

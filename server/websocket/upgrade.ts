@@ -6,10 +6,10 @@ import type { HttpRequest, HttpResponse, us_socket_context_t } from "uWebSockets
 import type { Clock } from "../../engine/util/clock.ts";
 import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";
-import type { ClientAddress } from "../http/client-address.ts";
-import { type AddressOptions, clientAddress } from "../http/credentials.ts";
+import type { Admission } from "../http/admission.ts";
+import { type AddressOptions, type ClientAddress, clientAddress } from "../http/client-address.ts";
 import type { EventLoopGuard } from "../http/event-loop-guard.ts";
-import type { RateLimiter } from "../http/rate-limiter.ts";
+import type { RateLimiter, RateQuery } from "../http/rate-limiter.ts";
 import type { SecurityHeaders } from "../http/security-headers.ts";
 import { replyWithoutRoute } from "../http/server.ts";
 import type { Logger } from "../logger.ts";
@@ -20,8 +20,10 @@ import { MAX_WS_CONNECTIONS } from "./limits.ts";
 import { type SocketTickets, TICKET_PREFIX } from "./tickets.ts";
 import { credentialOf } from "./upgrade-credential.ts";
 
-/** Names the rate bucket of signatures to verify. */
-const UPGRADE = "GET /ws";
+/** Signatures to verify have a rate bucket of their own. */
+const VERIFICATION: Omit<RateQuery, "address" | "now"> = {
+  ...{ route: "GET /ws", rateClass: "default", userId: null, factor: 1, identifier: "", isKnown: false },
+};
 /** Retry-After of an address that has as many connections as it may have, s. */
 const ADDRESS_RETRY_S = 10;
 /** Orders hold the number of their connection in 32 bits; when numbers repeat, the first orders are long gone. */
@@ -38,8 +40,7 @@ export interface UpgradeOptions extends AddressOptions {
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   readonly maxSocketsPerAddress: number;
-  /** `refusal` is the error of every request, null while the exchange is open. */
-  readonly lifecycle: { readonly refusal: ApiError | null };
+  readonly admission: Admission;
 }
 
 export class Upgrade {
@@ -72,8 +73,7 @@ export class Upgrade {
     let token: string | null;
     try {
       if (fault !== null) throw badRequest(fault);
-      const { refusal } = options.lifecycle;
-      if (refusal !== null) throw refusal;
+      options.admission.checkOpen();
       // The token may be in the URL: nothing of the URL is ever logged.
       token = credentialOf(req, req.getQuery() ?? "", authorization);
       if (this.countConnections() >= MAX_WS_CONNECTIONS) throw overloaded("too many connections: try again");
@@ -104,7 +104,7 @@ export class Upgrade {
     }
     // Only a signature to verify counts: known tokens and plainly wrong ones cost nothing.
     const mayVerify = (): void => {
-      limiter?.consume(UPGRADE, "default", null, address.client, now);
+      limiter?.consume({ ...VERIFICATION, address: address.client, now });
     };
     return authenticator.authenticate(token, now, () => address, mayVerify);
   }

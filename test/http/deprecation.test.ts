@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../engine/util/clock.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
 import { type ApiError, ErrorKind, overloaded } from "../../server/errors.ts";
+import { Admission } from "../../server/http/admission.ts";
 import { createAddressReader } from "../../server/http/client-address.ts";
 import { deprecationHeaders } from "../../server/http/deprecation.ts";
 import { compileRoutes } from "../../server/http/dispatch.ts";
@@ -82,18 +83,20 @@ beforeAll(async () => {
   const keys = await SigningKeys.open(temporaryFolder(), { ...names, tokenTtlMs: 900_000, now: Date.now() });
   const limits = { ...DEFAULT_RATE_LIMITS, address: 5, authIdentifier: 2 };
   registerRoutes(app, compileRoutes([...OLD_ROUTES, ...ROUTES]), {
-    authenticator: new Authenticator(new Accounts(() => {}), keys),
+    admission: new Admission({
+      authenticator: new Authenticator(new Accounts(() => {}), keys),
+      limiter: new RateLimiter(limits),
+      lifecycle,
+      isKnown: () => false,
+    }),
     logger: createLog("silent").logger,
     counters: new Counters(),
-    limiter: new RateLimiter(limits),
     securityHeaders: new SecurityHeaders(() => PUBLIC_URL),
-    isKnown: () => false,
     clock: systemClock,
     guard: new EventLoopGuard(),
     throttle: new ResponseThrottle(1_000, 1_000),
     addressOf: createAddressReader([]),
     hasProxies: false,
-    lifecycle,
     // For routes that read a user's own state; the tests call none.
     reads: null as unknown as OrderedReads,
     site: new StaticSite("/nowhere", () => PUBLIC_URL),

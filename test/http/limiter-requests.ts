@@ -1,5 +1,12 @@
 /** Requests as the tests of the rate limiter send them, and how many of them pass. Knows no limits. */
-import { RateLimited, type RateLimiter, type RateState } from "../../server/http/rate-limiter.ts";
+import {
+  type RateBucketState,
+  type RateClass,
+  RateLimited,
+  type RateLimiter,
+  type RateQuery,
+  type RateState,
+} from "../../server/http/rate-limiter.ts";
 
 export const PLACE = "POST /orders";
 export const CANCEL = "DELETE /orders/:id";
@@ -9,6 +16,36 @@ export const REGISTER = "POST /auth/register";
 export const REFRESH = "POST /auth/refresh";
 export const ADDRESS = "192.0.2.1";
 export const NOON = 1_760_000_000_000;
+
+/** A request's route, class, user, address and time, and what it names. */
+type Request = readonly [
+  route: string,
+  rateClass: RateClass,
+  userId: number | null,
+  address: string,
+  now: number,
+  identifier?: string,
+  factor?: number,
+  isKnown?: boolean,
+];
+
+function queryOf([
+  route,
+  rateClass,
+  userId,
+  address,
+  now,
+  identifier = "",
+  factor = 1,
+  isKnown = false,
+]: Request): RateQuery {
+  return { route, rateClass, userId, address, now, identifier, factor, isKnown };
+}
+
+export const countOne = (limiter: RateLimiter, ...request: Request): RateState | null =>
+  limiter.consume(queryOf(request));
+
+export const peekAt = (limiter: RateLimiter, ...request: Request): RateBucketState[] => limiter.peek(queryOf(request));
 
 /** The state, or the refusal. */
 export function attempt(consume: () => RateState | null): RateState | RateLimited | null {
@@ -35,7 +72,7 @@ export function passing(
 ): number {
   let passed = 0;
   for (let i = 0; i < count; i++) {
-    if (!(attempt(() => limiter.consume(PLACE, "order", userId, address, now)) instanceof RateLimited)) passed++;
+    if (!(attempt(() => countOne(limiter, PLACE, "order", userId, address, now)) instanceof RateLimited)) passed++;
   }
   return passed;
 }
@@ -45,7 +82,7 @@ export function signingIn(limiter: RateLimiter, count: number, identifier: strin
   let passed = 0;
   for (let i = 0; i < count; i++) {
     // Addresses change, and some requests have a token: neither matters.
-    const consume = () => limiter.consume(route, "identifier", i % 3 || null, `192.0.2.${i % 250}`, now, identifier);
+    const consume = () => countOne(limiter, route, "identifier", i % 3 || null, `192.0.2.${i % 250}`, now, identifier);
     if (!(attempt(consume) instanceof RateLimited)) passed++;
   }
   return passed;

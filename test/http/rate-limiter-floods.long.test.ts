@@ -12,14 +12,27 @@ import {
   MAX_USER_RATE_BUCKETS,
 } from "../../server/http/limits.ts";
 import { DEFAULT_RATE_LIMITS, RateLimited, RateLimiter } from "../../server/http/rate-limiter.ts";
-import { ADDRESS, attempt, CANCEL, LOGIN, NOON, PLACE, passing, REFRESH, signingIn, TIME } from "./limiter-requests.ts";
+import {
+  ADDRESS,
+  attempt,
+  CANCEL,
+  countOne,
+  LOGIN,
+  NOON,
+  PLACE,
+  passing,
+  peekAt,
+  REFRESH,
+  signingIn,
+  TIME,
+} from "./limiter-requests.ts";
 
 test("a flood of addresses evicts the least recently used buckets, one for each new one", () => {
   const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, address: 1 });
   const passes = (address: string): boolean =>
-    !(attempt(() => limiter.consume("GET /time", "default", null, address, NOON)) instanceof RateLimited);
+    !(attempt(() => countOne(limiter, "GET /time", "default", null, address, NOON)) instanceof RateLimited);
   const isKnown = (address: string): boolean =>
-    limiter.peek("GET /time", "default", null, address, NOON)[0]!.remaining === 0;
+    peekAt(limiter, "GET /time", "default", null, address, NOON)[0]!.remaining === 0;
   const flood = Array.from({ length: MAX_ADDRESS_RATE_BUCKETS }, (_, i) => `2001:db8:0:${i.toString(16)}::/64`);
   expect(flood.every(passes)).toBe(true);
   const first = flood.slice(0, 300);
@@ -44,13 +57,13 @@ describe("a flood", () => {
     const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, address: 1_000_000_000 });
     expect(passing(limiter, 50, 1, NOON)).toBe(30);
     expect(signingIn(limiter, 50, VICTIM, NOON)).toBe(10);
-    for (let i = 0; i < 5; i++) limiter.consume(REFRESH, "refresh", null, ADDRESS, NOON);
+    for (let i = 0; i < 5; i++) countOne(limiter, REFRESH, "refresh", null, ADDRESS, NOON);
     const left = {
-      user: () => limiter.peek(PLACE, "order", 1, ADDRESS, NOON)[0]!.remaining === 0,
+      user: () => peekAt(limiter, PLACE, "order", 1, ADDRESS, NOON)[0]!.remaining === 0,
       address: () =>
-        limiter.peek(PLACE, "order", 1, ADDRESS, NOON)[1]!.remaining === 30 &&
-        limiter.peek(REFRESH, "refresh", null, ADDRESS, NOON)[0]!.remaining === 15,
-      identifier: () => limiter.peek(LOGIN, "identifier", null, ADDRESS, NOON, VICTIM)[0]!.remaining === 0,
+        peekAt(limiter, PLACE, "order", 1, ADDRESS, NOON)[1]!.remaining === 30 &&
+        peekAt(limiter, REFRESH, "refresh", null, ADDRESS, NOON)[0]!.remaining === 15,
+      identifier: () => peekAt(limiter, LOGIN, "identifier", null, ADDRESS, NOON, VICTIM)[0]!.remaining === 0,
     };
     return { limiter, keeps: (...kinds) => expect(kinds.filter((kind) => !left[kind]())).toEqual([]) };
   }
@@ -59,9 +72,9 @@ describe("a flood", () => {
     const { limiter, keeps } = watched();
     for (let i = 0; i < 300_000; i++) {
       const address = `2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`;
-      if (i % 3 === 0) limiter.consume(TIME, "default", null, address, NOON);
-      else if (i % 3 === 1) limiter.consume(REFRESH, "refresh", null, address, NOON);
-      else limiter.consume(LOGIN, "identifier", null, address, NOON);
+      if (i % 3 === 0) countOne(limiter, TIME, "default", null, address, NOON);
+      else if (i % 3 === 1) countOne(limiter, REFRESH, "refresh", null, address, NOON);
+      else countOne(limiter, LOGIN, "identifier", null, address, NOON);
     }
     keeps("user", "identifier");
   });
@@ -69,7 +82,7 @@ describe("a flood", () => {
   test("of identifiers leaves users and addresses unchanged, and evicts the oldest identifiers only", () => {
     const { limiter, keeps } = watched();
     const flood = (from: number, to: number): void => {
-      for (let i = from; i < to; i++) limiter.consume(LOGIN, "identifier", null, ADDRESS, NOON, `${i}@example.com`);
+      for (let i = from; i < to; i++) countOne(limiter, LOGIN, "identifier", null, ADDRESS, NOON, `${i}@example.com`);
     };
     flood(0, MAX_IDENTIFIER_RATE_BUCKETS - 1);
     keeps("user", "address", "identifier");
@@ -78,13 +91,13 @@ describe("a flood", () => {
     keeps("user", "address");
     expect(() => keeps("identifier")).toThrow();
     const used = (i: number): number =>
-      10 - limiter.peek(LOGIN, "identifier", null, ADDRESS, NOON, `${i}@example.com`)[0]!.remaining;
+      10 - peekAt(limiter, LOGIN, "identifier", null, ADDRESS, NOON, `${i}@example.com`)[0]!.remaining;
     for (let i = 0; i < MAX_IDENTIFIER_RATE_BUCKETS; i++) if (used(i) !== 1) expect(used(i), `${i}`).toBe(1);
   });
 
   test("of users leaves addresses and identifiers unchanged", () => {
     const { limiter, keeps } = watched();
-    for (let i = 0; i <= MAX_USER_RATE_BUCKETS; i++) limiter.consume(TIME, "default", i + 2, ADDRESS, NOON);
+    for (let i = 0; i <= MAX_USER_RATE_BUCKETS; i++) countOne(limiter, TIME, "default", i + 2, ADDRESS, NOON);
     keeps("address", "identifier");
     expect(() => keeps("user")).toThrow();
   });
@@ -92,7 +105,7 @@ describe("a flood", () => {
   test("of one user's orders from many addresses leaves the addresses unchanged", () => {
     const { limiter, keeps } = watched();
     for (let i = 0; i <= MAX_ADDRESS_RATE_BUCKETS; i++) {
-      attempt(() => limiter.consume(CANCEL, "order", 1, `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, NOON));
+      attempt(() => countOne(limiter, CANCEL, "order", 1, `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, NOON));
     }
     keeps("user", "address", "identifier");
   });
@@ -103,23 +116,23 @@ describe("a flood", () => {
     const oldest = "192.0.2.0";
     for (let i = 0; i <= MAX_ADDRESS_RATE_BUCKETS; i++) {
       const address = `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`;
-      attempt(() => limiter.consume(LOGIN, "identifier", null, address, NOON, VICTIM));
+      attempt(() => countOne(limiter, LOGIN, "identifier", null, address, NOON, VICTIM));
     }
-    expect(limiter.peek(LOGIN, "identifier", null, oldest, NOON)[0]!.remaining).toBe(0);
+    expect(peekAt(limiter, LOGIN, "identifier", null, oldest, NOON)[0]!.remaining).toBe(0);
     for (let i = 0; i <= MAX_IDENTIFIER_RATE_BUCKETS; i++) {
-      attempt(() => limiter.consume(LOGIN, "identifier", null, oldest, NOON, `${i}@example.com`));
+      attempt(() => countOne(limiter, LOGIN, "identifier", null, oldest, NOON, `${i}@example.com`));
     }
-    expect(limiter.peek(LOGIN, "identifier", null, ADDRESS, NOON, VICTIM)[0]!.remaining).toBe(0);
+    expect(peekAt(limiter, LOGIN, "identifier", null, ADDRESS, NOON, VICTIM)[0]!.remaining).toBe(0);
   });
 
   test("of accounts at known addresses evicts the oldest of those only", () => {
     const { limiter, keeps } = watched();
     const consume = (n: number) =>
-      limiter.consume(LOGIN, "identifier", null, `10.0.${n >> 8}.${n & 255}`, NOON, `${n}@example.com`, 1, true);
+      countOne(limiter, LOGIN, "identifier", null, `10.0.${n >> 8}.${n & 255}`, NOON, `${n}@example.com`, 1, true);
     for (let n = 0; n <= MAX_KNOWN_RATE_BUCKETS; n++) consume(n);
     keeps("user", "address", "identifier");
     const left = (n: number): number =>
-      limiter.peek(LOGIN, "identifier", null, `10.0.${n >> 8}.${n & 255}`, NOON, `${n}@example.com`, 1, true)[1]!
+      peekAt(limiter, LOGIN, "identifier", null, `10.0.${n >> 8}.${n & 255}`, NOON, `${n}@example.com`, 1, true)[1]!
         .remaining;
     expect([left(0), left(1), left(MAX_KNOWN_RATE_BUCKETS)]).toEqual([10, 9, 9]);
   });
@@ -127,7 +140,7 @@ describe("a flood", () => {
   test("of refused guesses keeps their bucket the newest", () => {
     const { limiter, keeps } = watched();
     for (let i = 0; i < 2 * MAX_IDENTIFIER_RATE_BUCKETS; i++) {
-      limiter.consume(LOGIN, "identifier", null, ADDRESS, NOON, `${i}@example.com`);
+      countOne(limiter, LOGIN, "identifier", null, ADDRESS, NOON, `${i}@example.com`);
       if (i % 100_000 === 0) expect(signingIn(limiter, 1, VICTIM, NOON)).toBe(0);
     }
     keeps("user", "address", "identifier");
@@ -152,10 +165,10 @@ describe("memory", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const before = heapMb();
     for (let i = 0; i < ADDRESSES; i++) {
-      limiter.consume(TIME, "default", null, addressOf(i), NOON + i);
+      countOne(limiter, TIME, "default", null, addressOf(i), NOON + i);
     }
     expect(heapMb() - before).toBeLessThan((MAX_ADDRESS_RATE_BUCKETS * 400) / 1e6);
-    const newest = limiter.peek(TIME, "default", null, addressOf(ADDRESSES - 1), NOON + ADDRESSES);
+    const newest = peekAt(limiter, TIME, "default", null, addressOf(ADDRESSES - 1), NOON + ADDRESSES);
     expect(newest[0]!.remaining).toBe(99);
   });
 
@@ -163,7 +176,7 @@ describe("memory", () => {
     const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, address: 1_000 });
     const flood = (name: string, count: number): void => {
       for (let i = 0; i < MAX_ADDRESS_RATE_BUCKETS; i++) {
-        for (let j = 0; j < count; j++) limiter.consume(TIME, "default", null, `${name}${i}`, NOON);
+        for (let j = 0; j < count; j++) countOne(limiter, TIME, "default", null, `${name}${i}`, NOON);
       }
     };
     flood("small", 1);
@@ -179,9 +192,9 @@ describe("memory", () => {
     const before = heapMb();
     for (let i = 0; i < 1_000; i++) {
       const body = Buffer.alloc(64 * 1024, `somebody-${i}@example.com `).toString("latin1");
-      limiter.consume(LOGIN, "identifier", null, ADDRESS, NOON, body.slice(0, body.indexOf(" ")));
+      countOne(limiter, LOGIN, "identifier", null, ADDRESS, NOON, body.slice(0, body.indexOf(" ")));
     }
     expect(heapMb() - before).toBeLessThan(5);
-    expect(limiter.peek(LOGIN, "identifier", null, ADDRESS, NOON, "somebody-7@example.com")[0]!.remaining).toBe(9);
+    expect(peekAt(limiter, LOGIN, "identifier", null, ADDRESS, NOON, "somebody-7@example.com")[0]!.remaining).toBe(9);
   });
 });

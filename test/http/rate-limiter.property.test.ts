@@ -3,7 +3,19 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DEFAULT_RATE_LIMITS, RateLimited, RateLimiter, type RateLimits } from "../../server/http/rate-limiter.ts";
 import { EFFORT } from "../support/projects.ts";
-import { ADDRESS, attempt, CANCEL, LOGIN, NOON, PLACE, REFRESH, REGISTER, TIME } from "./limiter-requests.ts";
+import {
+  ADDRESS,
+  attempt,
+  CANCEL,
+  countOne,
+  LOGIN,
+  NOON,
+  PLACE,
+  peekAt,
+  REFRESH,
+  REGISTER,
+  TIME,
+} from "./limiter-requests.ts";
 
 test("a user's limit that changes counts from the next request on, beside a plain list of what passed", () => {
   const steps = fc.array(fc.record({ wait: fc.nat(20_000), factor: fc.integer({ min: 1, max: 4 }) }), {
@@ -18,9 +30,9 @@ test("a user's limit that changes counts from the next request on, beside a plai
         now += wait;
         const limit = 3 * factor;
         const used = passed.filter((at) => at > now - 60_000);
-        const [shown] = limiter.peek(TIME, "default", 1, ADDRESS, now, "", factor);
+        const [shown] = peekAt(limiter, TIME, "default", 1, ADDRESS, now, "", factor);
         expect(shown).toMatchObject({ limit, remaining: Math.max(0, limit - used.length) });
-        const answer = attempt(() => limiter.consume(TIME, "default", 1, ADDRESS, now, "", factor));
+        const answer = attempt(() => countOne(limiter, TIME, "default", 1, ADDRESS, now, "", factor));
         if (used.length < limit) {
           expect(answer).toEqual({ limit, remaining: limit - used.length - 1, reset: 60 });
           passed.push(now);
@@ -31,7 +43,7 @@ test("a user's limit that changes counts from the next request on, beside a plai
           expect((answer as RateLimited).rate).toMatchObject({ limit, remaining: 0 });
         }
         // Another user keeps the usual limit.
-        expect(limiter.peek(TIME, "default", 2, ADDRESS, now)[0]).toMatchObject({ limit: 3, remaining: 3 });
+        expect(peekAt(limiter, TIME, "default", 2, ADDRESS, now)[0]).toMatchObject({ limit: 3, remaining: 3 });
       }
     }),
   );
@@ -126,7 +138,7 @@ function expectLike(plain: PlainList, limiter: RateLimiter, request: Step, now: 
   const passes = free().every((count) => count > 0);
   if (passes) for (const [name] of names) plain.pass(name, now);
 
-  const state = attempt(() => limiter.consume(route, rateClass, userId, address, now, identifier, 1, isKnown));
+  const state = attempt(() => countOne(limiter, route, rateClass, userId, address, now, identifier, 1, isKnown));
   if (state instanceof RateLimited) {
     expect(passes).toBe(false);
     // The wait lasts until the last of the full buckets has room.
@@ -138,7 +150,7 @@ function expectLike(plain: PlainList, limiter: RateLimiter, request: Step, now: 
     expect(passes).toBe(true);
     expect(state?.remaining ?? null).toBe(names.length === 0 ? null : Math.min(...free()));
   }
-  const all = limiter.peek(route, rateClass, userId, address, now, identifier, 1, isKnown);
+  const all = peekAt(limiter, route, rateClass, userId, address, now, identifier, 1, isKnown);
   // For a known address, peek also shows the bucket that strangers share.
   const ofKnown = all.some(({ scope }) => scope === "known_address");
   const shown = all.filter(({ scope }) => scope !== "identifier" || !ofKnown);

@@ -6,8 +6,9 @@
 import { assert } from "../../../engine/util/assert.ts";
 import type { Principal } from "../../../server/accounts/types.ts";
 import { type ApiError, asApiError } from "../../../server/errors.ts";
+import { authorize } from "../../../server/http/admission.ts";
 import { NO_ADDRESS } from "../../../server/http/client-address.ts";
-import { authorize, type CompiledRoute, DIRECT, execute } from "../../../server/http/dispatch.ts";
+import { type CompiledRoute, DIRECT, execute } from "../../../server/http/dispatch.ts";
 import { pathPattern, type Responder } from "../../../server/http/route.ts";
 import type { OrderedReads } from "../../../server/trading/types.ts";
 import type { Caller, Reply } from "../types.ts";
