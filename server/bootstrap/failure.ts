@@ -44,10 +44,9 @@ export function createFailureHandler({ lifecycle, exchange, writer, projected, l
     const remedy = REMEDIES.find(([pattern]) => pattern.test(error))?.[1];
     const line = remedy === undefined ? { thread, error } : { thread, error, remedy };
     logger.fatal(line, "trading has stopped: nothing more can be made durable");
-    const refusal = overloaded(FAILED);
-    exchange.refusal = refusal;
+    exchange.gate.fail(overloaded(FAILED));
     exchange.failPending(outcomeUnknown(FAILED));
-    writer.refuse(refusal, outcomeUnknown(FAILED));
+    writer.failPending(outcomeUnknown(FAILED));
     setTimeout(() => process.exit(1), FAILED_GRACE_MS);
   };
 }

@@ -6,21 +6,22 @@ import { type ApiError, overloaded, STARTING, STOPPING } from "../errors.ts";
 
 type Phase = "starting" | "ready" | "failed" | "stopping";
 
+/** By phase: the error for every request outside health checks; null where the server accepts requests. */
+const REJECTIONS: Readonly<Record<Phase, ApiError | null>> = {
+  starting: overloaded(STARTING),
+  ready: null,
+  failed: null,
+  stopping: overloaded(STOPPING),
+};
+
 export class Lifecycle {
+  phase: Phase = "starting";
+
   /** The error for every request outside health checks; null while the server accepts requests. */
-  refusal: ApiError | null = overloaded(STARTING);
-  private current: Phase = "starting";
-
-  get phase(): Phase {
-    return this.current;
-  }
-
-  set phase(phase: Phase) {
-    this.current = phase;
-    if (phase === "stopping") this.refusal = overloaded(STOPPING);
-    else if (phase !== "starting") this.refusal = null;
+  get refusal(): ApiError | null {
+    return REJECTIONS[this.phase];
   }
 
   /** Why the exchange does not trade; null while it does. */
-  readonly unready = (): string | null => (this.current === "ready" ? null : this.current);
+  readonly unready = (): string | null => (this.phase === "ready" ? null : this.phase);
 }

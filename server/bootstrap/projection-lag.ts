@@ -7,7 +7,7 @@ import { type LogProgress, Obstacle } from "../../engine/log/progress.ts";
 import { systemClock } from "../../engine/util/clock.ts";
 import { overloaded } from "../errors.ts";
 import type { Logger } from "../logger.ts";
-import type { Exchange } from "../trading/exchange.ts";
+import type { TradingGate } from "../writes/trading-gate.ts";
 import { type LagBounds, MAX_LAG, MAX_LAG_MARKS } from "./limits.ts";
 
 const BEHIND = overloaded("the tables are too far behind the log: retry later");
@@ -19,7 +19,7 @@ const OBSTACLES: Readonly<Record<Exclude<Obstacle, typeof Obstacle.none>, string
 
 interface ProjectionLagOptions {
   readonly progress: LogProgress;
-  readonly exchange: Pick<Exchange, "pause">;
+  readonly gate: TradingGate;
   readonly logger: Pick<Logger, "error" | "info">;
   readonly bounds?: LagBounds;
   /** ms, monotonic */
@@ -41,6 +41,7 @@ export class ProjectionLag {
   private readonly marks: Mark[] = [];
   private obstacle: Obstacle = Obstacle.none;
   private hasCheckpointFailed = false;
+  private isPaused = false;
 
   constructor(options: ProjectionLagOptions) {
     this.options = options;
@@ -50,14 +51,16 @@ export class ProjectionLag {
 
   /** Pauses or resumes trading by the lag. Called every few hundred milliseconds. */
   check(): void {
-    const { exchange, logger } = this.options;
+    const { gate, logger } = this.options;
     this.mark();
     this.reportObstacle();
-    if (exchange.pause === null && this.isBeyond(1)) {
-      exchange.pause = BEHIND;
+    if (!this.isPaused && this.isBeyond(1)) {
+      this.isPaused = true;
+      gate.pause(BEHIND);
       logger.error({ events: this.events, ms: this.ageMs }, "trading pauses: the tables are too far behind the log");
-    } else if (exchange.pause === BEHIND && !this.isBeyond(0.5)) {
-      exchange.pause = null;
+    } else if (this.isPaused && !this.isBeyond(0.5)) {
+      this.isPaused = false;
+      gate.resume(BEHIND);
       logger.info("trading goes on: the tables have caught up");
     }
   }

@@ -82,6 +82,7 @@ export function createTradingServices(options: TradingOptions) {
   const { db } = database;
   const writer = new LogWriter({
     rooms: createWriteRooms({ db, accounts, exchange, lookups: history }),
+    gate: exchange.gate,
     mailbox: new PortMailbox(threads.port, threads.posted, threads.logWaker),
     time: exchange.time,
   });
@@ -97,7 +98,7 @@ export function createTradingServices(options: TradingOptions) {
   const catalog = new MarketCatalog(registry, writer);
   const services = { exchange, entry, cancelTimers, history, exports, lists, feed, catalog, idempotency, writer };
   const { progress } = threads;
-  const lag = new ProjectionLag({ progress, exchange, logger: options.logger });
+  const lag = new ProjectionLag({ progress, gate: exchange.gate, logger: options.logger });
   const totals = readTotals(ledger, progress);
   return {
     ...services,

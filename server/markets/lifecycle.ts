@@ -20,6 +20,7 @@ import type { Notifier } from "../messages/notifier.ts";
 import type { Answer } from "../trading/types.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
+import type { TradingGate } from "../writes/trading-gate.ts";
 import type { RequestedAudit, RequestedWrite } from "../writes/types.ts";
 import { CloseSchedule } from "./close-schedule.ts";
 import { PROPOSAL_WAIT_MS } from "./limits.ts";
@@ -39,8 +40,7 @@ type Step = "halt" | "resume" | "close";
 export interface MarketTrading {
   readonly registry: MarketRegistry;
   readonly ledger: Ledger;
-  /** What trading refuses every request with; null while it runs. */
-  readonly refusal: ApiError | null;
+  readonly gate: TradingGate;
   readonly writer: {
     /** True while the ring of the market's engine has room for a command that cannot be refused. */
     hasReservedRoom(marketId: number): boolean;
@@ -139,7 +139,7 @@ export class MarketLifecycle {
 
   /** Refuses proposals that are pending for 30 days, a bounded number per call, so that they do not block new ones. */
   refuseOverdueProposals(now: number): void {
-    if (this.exchange.refusal !== null) return;
+    if (this.exchange.gate.hasFailed) return;
     let count = 0;
     for (const market of this.exchange.registry.waitingProposals()) {
       if (count === MAX_OVERDUE_PER_SWEEP) return;
@@ -204,7 +204,7 @@ export class MarketLifecycle {
   /** Sends the step to the engine, behind all earlier commands of the market. */
   private execute(market: Market, step: Step, entry: RequestedAudit): Promise<void> {
     const { exchange, writer } = this;
-    if (exchange.refusal !== null) throw exchange.refusal;
+    exchange.gate.checkRunning();
     // Sent before the command, so that the entry is durable no later than its step.
     const begin = (): void => void writer.write([], [entry]).catch(() => {});
     return this.changing.run(market, () => {
@@ -218,7 +218,7 @@ export class MarketLifecycle {
   closeDue(now: number): boolean {
     const { schedule, exchange } = this;
     // Trading has stopped; the next start closes them.
-    if (exchange.refusal !== null) return true;
+    if (exchange.gate.hasFailed) return true;
     for (let market = schedule.due(now); market !== undefined; market = schedule.due(now)) {
       if (this.changing.has(market)) return false;
       if (canTrade(market)) {

@@ -61,11 +61,10 @@ export class CompleteSets {
   }
 
   private marketOf(marketId: number): Market {
-    const { registry, refusal, pause } = this.exchange;
+    const { registry, gate } = this.exchange;
     const market = registry.get(marketId);
     if (market === undefined) throw notFound("market");
-    const closed = refusal ?? pause;
-    if (closed !== null) throw closed;
+    gate.checkOpen();
     return market;
   }
 }

@@ -12,6 +12,7 @@ import { type ApiError, outcomeUnknown } from "../errors.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import type { Counters } from "../util/counters.ts";
 import type { Timeline } from "../util/timeline.ts";
+import { TradingGate } from "../writes/trading-gate.ts";
 import { BulkCancels } from "./bulk-cancels.ts";
 import { Cash } from "./cash.ts";
 import type { ClientOrderIds } from "./client-order-ids.ts";
@@ -77,10 +78,7 @@ export class Exchange {
   readonly restore: Restore;
   /** Receives users' messages; nobody until `listen`. */
   users: UserListener = NO_USER_LISTENER;
-  /** What every trading request is refused with; null while there is trading. */
-  refusal: ApiError | null = null;
-  /** What new orders, splits and merges are refused with while the tables are too far behind; cancels go on. */
-  pause: ApiError | null = null;
+  readonly gate = new TradingGate();
   readonly clock: Clock;
   private readonly projection: EventProjection;
 

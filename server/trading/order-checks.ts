@@ -35,9 +35,8 @@ export function needsOf(orders: readonly Need[]): Needs {
 }
 
 /** @throws ApiError unless this sender's orders can enter the market's books */
-export function checkOpen({ refusal, pause }: Exchange, { connection }: Origin, market: Market, now: number): void {
-  const closed = refusal ?? pause;
-  if (closed !== null) throw closed;
+export function checkOpen({ gate }: Exchange, { connection }: Origin, market: Market, now: number): void {
+  gate.checkOpen();
   if (connection?.ended === true) throw new ApiError(ErrorKind.conflict, "the connection has ended");
   if (!isTradable(market)) throw new ApiError(ErrorKind.marketNotOpen, `the market is ${marketStatusName(market)}`);
   if (isPastEnd(market, now)) throw new ApiError(ErrorKind.marketNotOpen, "the market is closed");

@@ -149,8 +149,8 @@ export class OrderEntry {
    * @throws ApiError where trading has stopped: the first reply was abandoned, and the order isn't durable
    */
   joinPlacement(slot: number, answer: Answer, now: number): void {
-    const { pending, refusal } = this.exchange;
-    if (refusal !== null && !pending.hasPlacement(slot)) throw refusal;
+    const { pending, gate } = this.exchange;
+    if (!pending.hasPlacement(slot)) gate.checkRunning();
     pending.joinPlacement(slot, answer, now + ANSWER_DEADLINE_MS);
   }
 
@@ -179,7 +179,7 @@ export class OrderEntry {
 
   private cancelSlot(slot: number, now: number, answer: Answer): void {
     const { exchange } = this;
-    if (exchange.refusal !== null) throw exchange.refusal;
+    exchange.gate.checkRunning();
     if (!exchange.writer.hasReservedRoom(exchange.store.markets[slot]!)) throw tooManyInFlight();
     exchange.cancelOrder(slot, Reason.user, exchange.pending.expect(answer, now + ANSWER_DEADLINE_MS), now);
   }
@@ -187,7 +187,7 @@ export class OrderEntry {
   /** Cancels the user's live orders that match the filter; `answer` gets {order_ids} of those that this ended. */
   cancelAll(userId: number, filter: OrderFilter, now: number, answer: Answer, reason: number = Reason.user): void {
     const { exchange } = this;
-    if (exchange.refusal !== null) throw exchange.refusal;
+    exchange.gate.checkRunning();
     const slots = this.matching(userId, filter);
     const reply = new CompositeReply(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
     exchange.cancels.add(slots, reason, {
@@ -240,7 +240,7 @@ export class OrderEntry {
     const { price, quantity } = change;
     const keepsPriority =
       (price === null || price === store.prices[slot]) && (quantity === null || quantity <= store.quantities[slot]!);
-    if (keepsPriority && exchange.refusal !== null) throw exchange.refusal;
+    if (keepsPriority) exchange.gate.checkRunning();
     if (!keepsPriority) check.checkOpen(exchange, origin, market, now);
     if (now >= exchange.expiry.nextAt) exchange.expiry.expireDue(now);
     if ((store.marks[slot]! & MARK_ENDING) !== 0) throw new ApiError(ErrorKind.conflict, "the order is being canceled");

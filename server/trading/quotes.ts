@@ -101,14 +101,14 @@ export class Quotes {
 
   /** @throws ApiError 4040, 40000, 50300 */
   private checkRequest({ marketId, quotes, terms, now }: QuotesRequest): Market {
-    const { registry, refusal, expiry } = this.exchange;
+    const { registry, gate, expiry } = this.exchange;
     const market = registry.get(marketId);
     if (market === undefined) throw notFound("market");
     for (const [i, { outcomeId }] of quotes.entries()) {
       if (!hasOutcome(market, outcomeId)) throw badRequest(`quotes.${i}.outcome_id: not an outcome of this market`);
     }
     checkInFuture(terms.expiresAt, now);
-    if (refusal !== null) throw refusal;
+    gate.checkRunning();
     if (now >= expiry.nextAt) expiry.expireDue(now);
     return market;
   }
@@ -331,7 +331,7 @@ class QuotesReply {
       placed.data(json);
     };
     const answer = mustSave ? { ...placed, data: saveFirst } : placed;
-    if (!pending.hasPlacement(slot) && this.exchange.refusal !== null) throw this.exchange.refusal;
+    if (!pending.hasPlacement(slot)) this.exchange.gate.checkRunning();
     pending.joinPlacement(slot, answer, now + ANSWER_DEADLINE_MS);
   }
 

@@ -151,7 +151,7 @@ function cancelAfterRoute({ exchange, cancelTimers }: OrderRouteContext): Route 
       if (timeout_ms > 0 && timeout_ms < MIN_CANCEL_AFTER_MS) {
         throw badRequest(`timeout_ms: must be 0, or ${MIN_CANCEL_AFTER_MS} to ${MAX_CANCEL_AFTER_MS}`);
       }
-      if (exchange.refusal !== null) throw exchange.refusal;
+      exchange.gate.checkRunning();
       const firesAt = timeout_ms === 0 ? null : now + timeout_ms;
       // A renewal that arrives too late must not postpone a timer that is due.
       cancelTimers.fireDue(now);

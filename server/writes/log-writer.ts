@@ -12,6 +12,7 @@ import type { ApiError } from "../errors.ts";
 import { KeyedQueue } from "../util/keyed-queue.ts";
 import { resolveAudits } from "./audit-lines.ts";
 import type { Mailbox } from "./mailbox.ts";
+import type { TradingGate } from "./trading-gate.ts";
 import type { AdmittedWrite, RequestedAudit, RequestedWrite, WriteKind, WriteResult, WriteRoom } from "./types.ts";
 
 interface WriteOrder {
@@ -30,6 +31,8 @@ interface PendingWrite {
 
 export interface LogWriterOptions {
   readonly mailbox: Mailbox;
+  /** Rejects writes once the log has failed. */
+  readonly gate: TradingGate;
   /** Each kind of write belongs to one of them. */
   readonly rooms: readonly WriteRoom[];
   /** The time for what goes on record now, ms. */
@@ -45,12 +48,13 @@ export class LogWriter {
   private readonly pending = new Map<number, PendingWrite>();
   private unresolved = 0;
   private lastId = 0;
-  private refusal: ApiError | null = null;
+  private readonly gate: TradingGate;
   /** What `time()` returned last. */
   private reservedTime = 0;
 
-  constructor({ mailbox, rooms, time }: LogWriterOptions) {
+  constructor({ mailbox, gate, rooms, time }: LogWriterOptions) {
     this.mailbox = mailbox;
+    this.gate = gate;
     this.now = time;
     for (const room of rooms) {
       for (const kind of room.kinds) {
@@ -73,7 +77,11 @@ export class LogWriter {
     audits: readonly RequestedAudit[] = [],
     kept: KeptRequest | null = null,
   ): Promise<WriteResult[]> {
-    if (this.refusal !== null) return Promise.reject(this.refusal);
+    try {
+      this.gate.checkRunning();
+    } catch (error) {
+      return Promise.reject(error);
+    }
     this.unresolved++;
     const keys = writes.flatMap((write) => this.roomOf(write).keys?.(write) ?? []);
     const written = this.queue.run(keys, () => this.prepare({ writes, audits, kept }));
@@ -115,7 +123,7 @@ export class LogWriter {
 
   private post({ writes, audits, kept }: WriteOrder, facts: unknown): Promise<WriteResult[]> {
     // The log may have failed while the request waited.
-    if (this.refusal !== null) throw this.refusal;
+    this.gate.checkRunning();
     const at = this.now();
     for (const write of writes) {
       this.roomOf(write).stamp?.(write, at);
@@ -170,12 +178,10 @@ export class LogWriter {
   }
 
   /**
-   * The log has failed: resolves what it committed before, and rejects everything else from now on.
-   * @param refusal rejects new writes
-   * @param unknown rejects the pending ones, which may be durable
+   * The log has failed, and so has the gate: resolves what the log committed before, and rejects what is pending.
+   * @param unknown the error of writes that may be durable
    */
-  refuse(refusal: ApiError, unknown: ApiError): void {
-    this.refusal = refusal;
+  failPending(unknown: ApiError): void {
     for (const reply of this.mailbox.drain()) this.receive(reply);
     for (const { reject } of this.pending.values()) reject(unknown);
     this.pending.clear();

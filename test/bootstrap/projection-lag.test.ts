@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { LogProgress, Obstacle } from "../../engine/log/progress.ts";
 import { ProjectionLag } from "../../server/bootstrap/projection-lag.ts";
-import type { ApiError } from "../../server/errors.ts";
+import { TradingGate } from "../../server/writes/trading-gate.ts";
 
 test("the bound of the lag, by events and by the age of the oldest commit: new orders pause, and go on at half of it", () => {
   const progress = new LogProgress();
@@ -11,15 +11,22 @@ test("the bound of the lag, by events and by the age of the oldest commit: new o
     error: (_: object, msg?: string) => void logged.push(msg ?? ""),
     info: (msg: string) => void logged.push(msg),
   };
-  const exchange: { pause: ApiError | null } = { pause: null };
+  const gate = new TradingGate();
   let now = 5_000_000;
   const bounds = { events: 1_000, ms: 600 };
-  const lag = new ProjectionLag({ progress, exchange, logger: logger as never, bounds, now: () => now });
+  const lag = new ProjectionLag({ progress, gate, logger: logger as never, bounds, now: () => now });
   const commit = (batch: number, records: number): void => progress.commit({ batch, records, at: 1_000 + batch });
   const project = (batch: number, records: number): void => progress.project({ batch, records, at: 1_000 + batch });
   const isPaused = (): boolean => {
     lag.check();
-    return exchange.pause !== null;
+    try {
+      gate.checkOpen();
+      return false;
+    } catch (error) {
+      expect(error).toMatchObject({ kind: { code: 50300 } });
+      gate.checkRunning();
+      return true;
+    }
   };
   commit(10, 100);
   project(10, 100);
@@ -33,7 +40,6 @@ test("the bound of the lag, by events and by the age of the oldest commit: new o
   expect([isPaused(), lag.ageMs]).toEqual([false, 400]);
   now += 201;
   expect(isPaused()).toBe(true);
-  expect(exchange.pause).toMatchObject({ kind: { code: 50300 } });
   project(11, 101);
   // The other commit is 201 ms old: less than half of the bound.
   expect([isPaused(), lag.ageMs]).toEqual([false, 201]);

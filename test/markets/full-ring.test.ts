@@ -62,6 +62,7 @@ function rig() {
   const markets = new MarketWrites({ registry, trading: exchange, ids, lookups: {} as MarketLookups });
   const writer = new LogWriter({
     rooms: [new PlainWrites(ids, () => {}), markets],
+    gate: exchange.gate,
     mailbox: new PortMailbox(port, new SharedArrayBuffer(4), new Waker()),
     time: () => exchange.time(),
   });

@@ -235,6 +235,7 @@ export class Life {
     this.entry = this.openEntry();
     this.writer = new LogWriter({
       mailbox: this.mailbox,
+      gate: this.exchange.gate,
       time: () => this.exchange.time(),
       rooms: createWriteRooms({
         ...{ db, accounts, exchange: this.exchange },
@@ -443,10 +444,9 @@ export class Life {
   fail(isTables: boolean): void {
     this.hasFailed = true;
     this.hasTables = !isTables;
-    const refusal = overloaded(FAILED);
-    this.exchange.refusal = refusal;
+    this.exchange.gate.fail(overloaded(FAILED));
     this.exchange.failPending(outcomeUnknown(FAILED));
-    this.writer.refuse(refusal, outcomeUnknown(FAILED));
+    this.writer.failPending(outcomeUnknown(FAILED));
     if (isTables) this.projected.end();
   }
 

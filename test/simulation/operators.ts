@@ -128,7 +128,7 @@ export class Operators {
     const user = this.crowd.user();
     const { exchange } = life;
     const amount = random.integer(1, 200 * USDC);
-    if (exchange.refusal !== null || exchange.ledger.available(user) < amount) return;
+    if (exchange.gate.hasFailed || exchange.ledger.available(user) < amount) return;
     exchange.cash.hold(user, amount);
     const row = { userId: user, amount, address: "0x0", createdAt: clock.now, status: "pending" };
     this.write("withdrawal", [{ kind: "insert", table: "withdrawals", row }]);

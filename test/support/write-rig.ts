@@ -86,6 +86,7 @@ export class WriteRig {
     this.writer = new LogWriter({
       rooms: createWriteRooms({ db, accounts: this.accounts, exchange: this.exchange, lookups, largestId: LARGEST_ID }),
       mailbox: this.mailbox,
+      gate: this.exchange.gate,
       time: () => RIG_NOW,
     });
     this.log = new Log({

@@ -245,7 +245,8 @@ test("audit lines name the rows that their writes create; a write that changes n
 test("what waits while the journal fails was not done, what is posted may have been", async () => {
   const rig = new WriteRig();
   const written = [user("a@x"), user("a@x"), deposit(HOUSE, 5, "r")].map((write) => rig.writer.write([write]));
-  rig.writer.refuse(overloaded(FAILED), outcomeUnknown(FAILED));
+  rig.exchange.gate.fail(overloaded(FAILED));
+  rig.writer.failPending(outcomeUnknown(FAILED));
   const errors = await Promise.allSettled(written);
   expect(errors).toMatchObject([50000, 50300, 50300].map((code) => ({ reason: { kind: { code } } })));
   expect(rig.writer.pendingCount).toBe(0);
