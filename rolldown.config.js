@@ -25,7 +25,7 @@ const entries = {
   "engine-thread": "engine/engine-thread.ts",
   "log-thread": "engine/log/log-thread.ts",
   "projector-thread": "engine/projection/projector-thread.ts",
-  "log-upkeep-worker": "server/operators/log-upkeep-worker.ts",
+  "log-upkeep-worker": "server/service/log-upkeep-worker.ts",
   "history-worker": "server/queries/history-worker.ts",
   "password-worker": "server/sign-in/password-worker.ts",
   "picture-worker": "server/markets/picture-worker.ts",

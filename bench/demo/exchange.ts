@@ -8,8 +8,8 @@ import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { urlOf } from "../../server/config.ts";
-import { readEnvironment } from "../../server/environment.ts";
+import { urlOf } from "../../server/bootstrap/config.ts";
+import { readEnvironment } from "../../server/bootstrap/environment.ts";
 import { ROOT } from "../support/root.ts";
 
 const START_DEADLINE_MS = 120_000;

@@ -2,14 +2,12 @@
  * Constructs what knows users and lets them in: signing keys and tokens, sessions, passwords, second factors, sign-in,
  * OAuth and social sign-in, identity checks. Opens the key files of the data folder.
  */
-
 import { join } from "node:path";
 import { loadSecondFactors } from "../../engine/projection/load/accounts.ts";
 import { createAccessRevoker } from "../accounts/access-revocation.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { KycVerification } from "../accounts/kyc.ts";
 import { UnverifiedAccounts } from "../accounts/unverified-accounts.ts";
-import type { Config } from "../config.ts";
 import type { Logger } from "../logger.ts";
 import { Notifier } from "../messages/notifier.ts";
 import { OAuth } from "../oauth/oauth.ts";
@@ -28,8 +26,9 @@ import { SigningKeys } from "../sign-in/signing-keys.ts";
 import { SocialSignIn } from "../sign-in/social-sign-in.ts";
 import { keyFolder } from "../util/data-folder.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
+import type { Config } from "./config.ts";
 import type { ExchangeDatabase } from "./database.ts";
-import type { PublicUrl } from "./public-url.ts";
+import type { PublicUrl } from "./listen.ts";
 
 interface AccountOptions {
   readonly config: Config;

@@ -1,10 +1,10 @@
 /** Opens the control socket of the data folder, over which the command line reaches this server. */
-import { createControlHandlers } from "../cli/control-handlers.ts";
-import { ControlSocket } from "../cli/control-socket.ts";
-import type { Config } from "../config.ts";
+import { createControlHandlers } from "../control/control-handlers.ts";
+import { ControlSocket } from "../control/control-socket.ts";
 import type { Logger } from "../logger.ts";
 import { controlPath } from "../util/data-folder.ts";
 import type { AccountServices } from "./account-services.ts";
+import type { Config } from "./config.ts";
 import type { Gateway } from "./gateway.ts";
 import type { TradingServices } from "./trading-services.ts";
 

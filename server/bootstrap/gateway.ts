@@ -5,7 +5,7 @@
 import type * as Uws from "uWebSockets.js";
 import { fileURLToPath } from "node:url";
 import { Histogram } from "../../engine/util/histogram.ts";
-import type { Config } from "../config.ts";
+import { type AccountRouteContext, createAccountRoutes } from "../accounts/routes.ts";
 import { Admission } from "../http/admission.ts";
 import { createAddressReader } from "../http/client-address.ts";
 import { Connections, roomForConnections } from "../http/connections.ts";
@@ -14,22 +14,39 @@ import { EventLoopGuard } from "../http/event-loop-guard.ts";
 import { MAX_HTTP_CONNECTIONS, SIGN_IN_REFUSALS_PER_SECOND } from "../http/limits.ts";
 import { RateLimiter } from "../http/rate-limiter.ts";
 import { ResponseThrottle } from "../http/response-throttle.ts";
+import type { Route } from "../http/route.ts";
 import { SecurityHeaders } from "../http/security-headers.ts";
 import { registerRoutes } from "../http/server.ts";
 import { StaticSite } from "../http/static-site.ts";
 import type { Logger } from "../logger.ts";
-import { Metrics } from "../operators/metrics.ts";
+import { createMarketAdminRoutes, type MarketAdminRouteContext } from "../markets/admin-routes.ts";
+import { createProposalRoutes } from "../markets/proposal-routes.ts";
+import { createMarketRoutes, type MarketRouteContext } from "../markets/routes.ts";
+import { createWatchlistRoutes } from "../markets/watchlist-routes.ts";
+import { createNotificationRoutes, type NotificationContext } from "../notifications/routes.ts";
+import { createOAuthRoutes, type OAuthRouteContext } from "../oauth/routes.ts";
+import { createOperatorRoutes, type OperatorRouteContext } from "../operators/routes.ts";
+import { createDocumentRoutes } from "../reference/routes.ts";
+import { Metrics } from "../service/metrics.ts";
+import { createServiceRoutes, type ServiceRouteContext } from "../service/routes.ts";
+import { type AccessRouteContext, createAccessRoutes } from "../sign-in/routes.ts";
+import { createLimitsRoute, type LimitsRouteContext } from "../trading/limits-route.ts";
+import { createOrderRoutes, type OrderRouteContext } from "../trading/routes.ts";
 import type { LogOutput } from "../util/log-output.ts";
+import { createMoneyAdminRoutes } from "../wallet/admin-routes.ts";
+import type { MoneyAdminContext } from "../wallet/payment-routes.ts";
+import { createWalletRoutes } from "../wallet/routes.ts";
 import { SocketHub } from "../websocket/hub.ts";
 import { MAX_WS_CONNECTIONS } from "../websocket/limits.ts";
+import { createSocketRoutes, type SocketRouteContext } from "../websocket/routes.ts";
 import { SocketTickets } from "../websocket/tickets.ts";
 import type { AccountServices } from "./account-services.ts";
+import type { Config } from "./config.ts";
 import type { ExchangeDatabase } from "./database.ts";
 import type { Lifecycle } from "./lifecycle.ts";
+import type { PublicUrl } from "./listen.ts";
 import type { NotificationServices } from "./notification-services.ts";
 import type { OperatorServices } from "./operator-services.ts";
-import type { PublicUrl } from "./public-url.ts";
-import { createRoutes } from "./routes.ts";
 import type { Threads } from "./threads.ts";
 import type { TradingServices } from "./trading-services.ts";
 
@@ -123,3 +140,44 @@ function createMetrics(options: GatewayOptions, sockets: Sockets): Metrics {
 }
 
 type Sockets = ConstructorParameters<typeof Metrics>[0]["sockets"];
+
+export interface RouteContext
+  extends AccountRouteContext,
+    AccessRouteContext,
+    LimitsRouteContext,
+    MarketAdminRouteContext,
+    MarketRouteContext,
+    MoneyAdminContext,
+    NotificationContext,
+    OAuthRouteContext,
+    OperatorRouteContext,
+    OrderRouteContext,
+    ServiceRouteContext,
+    SocketRouteContext {
+  readonly exchange: OrderRouteContext["exchange"];
+  /** Operators' routes need a session with a second factor. */
+  readonly operatorsNeedSecondFactor: boolean;
+}
+
+export function createRoutes(context: RouteContext): Route[] {
+  const routes: Route[] = [
+    ...createOrderRoutes(context),
+    ...createSocketRoutes(context),
+    ...createProposalRoutes(context),
+    ...createWatchlistRoutes(context),
+    ...createMarketRoutes(context),
+    ...createWalletRoutes(context),
+    ...createNotificationRoutes(context),
+    ...createMoneyAdminRoutes(context),
+    ...createAccessRoutes(context),
+    ...createAccountRoutes(context),
+    ...createOAuthRoutes(context),
+    ...createMarketAdminRoutes(context),
+    ...createOperatorRoutes(context),
+    ...createServiceRoutes(context),
+    createLimitsRoute(context, () => routes),
+    ...createDocumentRoutes(context.publicUrl, () => routes),
+  ];
+  const { operatorsNeedSecondFactor: secondFactor } = context;
+  return routes.map((each) => (each.access === "operator" && secondFactor ? { ...each, secondFactor } : each));
+}

@@ -1,8 +1,12 @@
 /**
- * The server's phase, which decides how it responds: `starting` until live orders are restored, `failed` once nothing more
- * can be made durable. Holds the phase only: it starts and stops nothing.
+ * The server's phase, and what happens when a thread or the disk fails: trading stops, every caller learns that the outcome
+ * is unknown, and the process exits so that its supervisor restarts it. Nothing is retried within the process.
  */
-import { type ApiError, overloaded, STARTING, STOPPING } from "../errors.ts";
+import { type ApiError, FAILED, outcomeUnknown, overloaded, STARTING, STOPPING } from "../errors.ts";
+import type { Logger } from "../logger.ts";
+import type { ProjectedReads } from "../queries/projected-reads.ts";
+import type { Exchange } from "../trading/exchange.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 
 type Phase = "starting" | "ready" | "failed" | "stopping";
 
@@ -24,4 +28,46 @@ export class Lifecycle {
 
   /** Why the exchange does not trade; null while it does. */
   readonly unready = (): string | null => (this.phase === "ready" ? null : this.phase);
+}
+
+/** The tables follow no more: what they include can still be read. */
+const PROJECTOR = "projector";
+/** How long a server that has failed keeps responding 50300 before it exits. */
+const FAILED_GRACE_MS = 10_000;
+
+/** What an operator does about it, by the error's text. */
+const REMEDIES: readonly (readonly [RegExp, string])[] = [
+  [
+    /SQLITE_BUSY|database is locked/,
+    "another program holds a lock on journal.db: end its transaction (fuser -v journal.db); the exchange starts again by itself",
+  ],
+  [/SQLITE_FULL|ENOSPC|database or disk is full/, "the disk is full: free space; the exchange starts again by itself"],
+];
+
+/** Stops trading for good. @param error for the log */
+export type FailTrading = (thread: string, error: string) => void;
+
+interface FailureOptions {
+  readonly lifecycle: Lifecycle;
+  readonly exchange: Exchange;
+  readonly writer: LogWriter;
+  readonly projected: ProjectedReads;
+  readonly logger: Logger;
+}
+
+/** Only the first failure stops trading, and none while the server stops. Reads end once the projector fails, first or not. */
+export function createFailureHandler({ lifecycle, exchange, writer, projected, logger }: FailureOptions): FailTrading {
+  return (thread, error) => {
+    if (lifecycle.phase === "stopping") return;
+    if (thread === PROJECTOR) projected.end();
+    if (lifecycle.phase === "failed") return;
+    lifecycle.phase = "failed";
+    const remedy = REMEDIES.find(([pattern]) => pattern.test(error))?.[1];
+    const line = remedy === undefined ? { thread, error } : { thread, error, remedy };
+    logger.fatal(line, "trading has stopped: nothing more can be made durable");
+    exchange.gate.fail(overloaded(FAILED));
+    exchange.failPending(outcomeUnknown(FAILED));
+    writer.failPending(outcomeUnknown(FAILED));
+    setTimeout(() => process.exit(1), FAILED_GRACE_MS);
+  };
 }

@@ -1,7 +1,31 @@
-/** Creates the server of uWebSockets.js, with TLS where it is configured, and opens its port. */
+/** Opens the port, and says where clients find the server. */
 import type * as Uws from "uWebSockets.js";
-import type { Config } from "../config.ts";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { ConfigError } from "../errors.ts";
+import { API_BASE } from "../http/route.ts";
+import { type Config, urlOf } from "./config.ts";
+
+/** Where clients find the server. With PORT=0 the port is part of it only once the server listens. */
+export class PublicUrl {
+  private url: string;
+
+  /** @param url without a slash at its end */
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  /** The site's URL. */
+  readonly site = (): string => this.url;
+
+  /** The base of the API's paths, which is also the audience of access tokens. */
+  readonly api = (): string => this.url + API_BASE;
+
+  /** Puts the port that the system chose in the place of port 0. */
+  resolvePort(port: number): void {
+    this.url = this.url.replace(/:0$/, `:${port}`);
+  }
+}
 
 /** @throws ConfigError where the certificate or its key is invalid */
 export function createApp({ tls }: Config, uws: typeof Uws): Uws.TemplatedApp {
@@ -39,4 +63,20 @@ function openPort({ host, port }: Config, uws: typeof Uws, app: Uws.TemplatedApp
     type Listen = (host: string, port: number, options: number, opened: (socket: Uws.us_listen_socket) => void) => void;
     (app.listen as unknown as Listen).call(app, host, port, LIBUS_LISTEN_EXCLUSIVE_PORT, opened);
   });
+}
+
+/** Prints the addresses and paths that an operator needs after a start by hand, to stderr: stdout has the log's JSON lines. */
+export function printGreeting(config: Config, publicUrl: string, port: number): void {
+  const base = urlOf(config.tls !== null, config.host, port) + API_BASE;
+  const token = join(config.dataDir, "demo-token-1");
+  const lines = [
+    `page       ${publicUrl}/   (operators: ${publicUrl}/desk)`,
+    `API        ${base}   (try ${base}/markets)`,
+    `WebSocket  ${base.replace(/^http/, "ws")}/ws`,
+    `data       ${config.dataDir}   durability ${config.durability}`,
+    `mail       ${config.smtpUrl === null ? join(config.dataDir, "outbox") : "sent by SMTP"}`,
+  ];
+  if (existsSync(token)) lines.push(`tokens     cat ${token}   (demo-token-2: a second user to trade with)`);
+  else lines.push('tokens     list users with their tokens in a SEED_FILE: docs/operations.md, "Configuration"');
+  process.stderr.write(`\n${lines.join("\n")}\n\n`);
 }

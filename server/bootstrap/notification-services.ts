@@ -1,14 +1,14 @@
 /** Constructs what tells users what happened: the list, price alerts, mails. */
 import { join } from "node:path";
 import type { Accounts } from "../accounts/accounts.ts";
-import type { Config } from "../config.ts";
 import type { Logger } from "../logger.ts";
 import { NotificationMails } from "../notifications/mails.ts";
 import { Notifications } from "../notifications/notifications.ts";
 import { PriceAlerts } from "../notifications/price-alerts.ts";
 import { MAILS_FILE } from "../util/data-folder.ts";
 import type { AccountServices } from "./account-services.ts";
-import type { PublicUrl } from "./public-url.ts";
+import type { Config } from "./config.ts";
+import type { PublicUrl } from "./listen.ts";
 import type { TradingServices } from "./trading-services.ts";
 
 interface NotificationOptions {

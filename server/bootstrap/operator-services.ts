@@ -3,13 +3,13 @@ import { Reason } from "../../engine/constants.ts";
 import { loadApprovals, loadPendingWithdrawals } from "../../engine/projection/load/wallet.ts";
 import { Approvals } from "../accounts/approvals.ts";
 import { Suspensions } from "../accounts/suspensions.ts";
-import type { Config } from "../config.ts";
 import type { Logger } from "../logger.ts";
 import { MarketLifecycle } from "../markets/lifecycle.ts";
 import { Pictures } from "../markets/pictures.ts";
-import { LogUpkeep } from "../operators/log-upkeep.ts";
+import { LogUpkeep } from "../service/log-upkeep.ts";
 import { Withdrawals } from "../wallet/withdrawals.ts";
 import type { AccountServices } from "./account-services.ts";
+import type { Config } from "./config.ts";
 import type { ExchangeDatabase } from "./database.ts";
 import type { TradingServices } from "./trading-services.ts";
 

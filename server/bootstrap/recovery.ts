@@ -24,11 +24,11 @@ import {
   MAX_KNOWN_ADDRESS_USERS,
   MAX_KNOWN_ADDRESSES_PER_USER,
 } from "../accounts/limits.ts";
-import type { Config } from "../config.ts";
 import { MarketRegistry } from "../markets/registry.ts";
 import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import { CLIENT_ORDER_ID_MS } from "../trading/limits.ts";
+import type { Config } from "./config.ts";
 import type { ExchangeDatabase } from "./database.ts";
 
 const DAY_MS = 86_400_000;

@@ -2,13 +2,17 @@
  * Reads a seed file and creates what it lists: users with passwords, deposits, terms and tokens, events and markets. Each
  * email and slug counts once, so that a second start with the same file changes nothing.
  */
-import { readFileSync } from "node:fs";
-import Type, { type Static } from "typebox";
+import { randomBytes } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Static } from "typebox";
+import Type from "typebox";
 import { MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES, SEED_REFERENCE } from "../../engine/limits.ts";
 import { DEFAULT_TERMS, type UserTerms } from "../../engine/log/user-terms.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { Accounts } from "../accounts/accounts.ts";
-import { TOKEN_SHOWN_LENGTH } from "../accounts/credentials.ts";
+import { TOKEN_PREFIX, TOKEN_SHOWN_LENGTH } from "../accounts/credentials.ts";
 import { TermsChange, termsIn, termsView } from "../accounts/terms.ts";
 import { hashToken } from "../accounts/token-hash.ts";
 import { SCOPES } from "../accounts/types.ts";
@@ -249,4 +253,22 @@ function auditOf(write: RequestedWrite, at: number): RequestedAudit[] {
       : null;
   const rest = { subject: isTerms ? write.userId : null, details, requestId: null, address: null };
   return [{ at, action, actor: "seed", write: 0, userId, ...rest }];
+}
+
+/** Relative to the build, which is in dist/builds/HASH. */
+const SAMPLE_MARKETS = fileURLToPath(new URL("../../../data/sample-markets.json", import.meta.url));
+
+/**
+ * The seed of a first start without SEED_FILE: sample markets, and two users to try them with. Writes the users' tokens
+ * into files of the data folder that only the owner can read.
+ */
+export function createSampleSeed(dataDir: string): Seed {
+  const seed = readSeed(SAMPLE_MARKETS);
+  const users = [1, 2].map((n) => {
+    const token = TOKEN_PREFIX + randomBytes(32).toString("base64url");
+    writeFileSync(join(dataDir, `demo-token-${n}`), `${token}\n`, { mode: 0o600 });
+    const pats = [{ name: "demo", scopes: [...SCOPES], token }];
+    return { email: `demo-${n}@example.com`, role: "user", kyc_tier: 2, deposit: 10_000_000_000, pats };
+  });
+  return { ...seed, users } as Seed;
 }

@@ -5,7 +5,7 @@
 import type * as Uws from "uWebSockets.js";
 import { constants } from "node:os";
 import type Database from "better-sqlite3";
-import type { ControlSocket } from "../cli/control-socket.ts";
+import type { ControlSocket } from "../control/control-socket.ts";
 import type { Logger } from "../logger.ts";
 import type { LogOutput } from "../util/log-output.ts";
 import type { AccountServices } from "./account-services.ts";

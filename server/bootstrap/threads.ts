@@ -17,12 +17,11 @@ import type {
   ThreadMessage,
 } from "../../engine/thread-setup.ts";
 import { createHistogram, type HistogramMemory, logBounds } from "../../engine/util/histogram.ts";
-import type { Config } from "../config.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
+import type { Config } from "./config.ts";
 import type { ExchangeDatabase } from "./database.ts";
-import type { FailTrading } from "./failure.ts";
-import type { Lifecycle } from "./lifecycle.ts";
-import type { Watched } from "./watchdog.ts";
+import type { FailTrading, Lifecycle } from "./lifecycle.ts";
+import type { Watched } from "./watches.ts";
 
 /** With two cores a spinning engine takes the core that the gateway needs. */
 const SPIN_TURNS = availableParallelism() > 2 ? 2_000 : 0;

@@ -1,20 +1,24 @@
-/** Everything that a ready server does at intervals, in one list. The work of each timer is in another module. */
-
+/**
+ * Everything that a ready server does at intervals, in one list; the deletion of what is overdue; and what fell due before
+ * the start.
+ */
+import type { Clock } from "../../engine/util/clock.ts";
+import { KEEP_ENDED_SESSIONS_MS } from "../accounts/limits.ts";
+import type { UnverifiedAccounts } from "../accounts/unverified-accounts.ts";
 import type { Logger } from "../logger.ts";
+import type { History } from "../queries/history.ts";
 import { CANCEL_TIMER_TICK_MS } from "../trading/limits.ts";
 import type { SocketHub } from "../websocket/hub.ts";
 import { SOCKET_TICK_MS } from "../websocket/limits.ts";
+import type { LogWriter } from "../writes/log-writer.ts";
 import type { AccountServices } from "./account-services.ts";
-import { createClockWatch } from "./clock-watch.ts";
 import type { ExchangeDatabase } from "./database.ts";
-import type { FailTrading } from "./failure.ts";
-import { FileGuard } from "./file-guard.ts";
+import type { FailTrading, Lifecycle } from "./lifecycle.ts";
 import type { NotificationServices } from "./notification-services.ts";
 import type { OperatorServices } from "./operator-services.ts";
-import type { OverdueDeletion } from "./overdue.ts";
 import { type Threads, threadProgress } from "./threads.ts";
 import type { TradingServices } from "./trading-services.ts";
-import { Watchdog } from "./watchdog.ts";
+import { createClockWatch, FileGuard, Watchdog } from "./watches.ts";
 
 const TICK_MS = 200;
 /** Longer than the slowest settlement and the longest wait for a disk that recovers; no response waits as long. */
@@ -84,4 +88,77 @@ function sweep({ trading, identity, operators, overdue }: TimerOptions): void {
   lastUse.write().catch(() => {});
   overdue.begin();
   operators.life.refuseOverdueProposals(now);
+}
+
+/**
+ * Deletes what is overdue: accounts whose email was never verified, and rows of ended sessions and the like. A backlog is
+ * deleted slice by slice, so that no commit waits for all of it.
+ */
+export class OverdueDeletion {
+  private readonly unverified: UnverifiedAccounts;
+  private readonly writer: LogWriter;
+  private readonly history: History;
+  private readonly lifecycle: Lifecycle;
+  private readonly clock: Clock;
+
+  constructor(unverified: UnverifiedAccounts, writer: LogWriter, history: History, lifecycle: Lifecycle, clock: Clock) {
+    this.unverified = unverified;
+    this.writer = writer;
+    this.history = history;
+    this.lifecycle = lifecycle;
+    this.clock = clock;
+  }
+
+  /** Deletes the first slice of each; goes on until the backlog is empty or the server is no longer ready. */
+  begin(): void {
+    this.deleteAccounts();
+    this.deleteRows();
+  }
+
+  private deleteAccounts(): void {
+    this.unverified.deleteOverdue(this.clock.now()).then(
+      (deleted) => {
+        if (deleted > 0 && this.lifecycle.phase === "ready") this.deleteAccounts();
+      },
+      // The journal has failed, and reports that itself.
+      () => {},
+    );
+  }
+
+  private deleteRows(): void {
+    this.sweep().then(
+      (deleted) => {
+        if (deleted && this.lifecycle.phase === "ready") this.deleteRows();
+      },
+      // The journal has failed, or too many reads wait: the next timer tries again.
+      () => {},
+    );
+  }
+
+  /** Deletes a slice of obsolete rows; resolves with false if there are none. */
+  private async sweep(): Promise<boolean> {
+    const at = this.clock.now();
+    const endedBefore = at - KEEP_ENDED_SESSIONS_MS;
+    if (!(await this.history.hasObsoleteRows({ endedBefore, at }))) return false;
+    await this.writer.write([{ kind: "sweep", endedBefore, at }]);
+    return true;
+  }
+}
+
+/**
+ * The last step before the server is ready: what fell due while it was down happens before anyone can trade. Ends first
+ * approvals that can't be fulfilled any more, cancels orders of lapsed cancel timers, closes markets past their
+ * end, and builds the lists that are asked for most.
+ */
+export async function catchUp(trading: TradingServices, { approvals, life }: OperatorServices): Promise<void> {
+  const { exchange, cancelTimers, history, lists, feed, startedAt, clock } = trading;
+  const isMade = async (reference: string, isWithdrawal: boolean): Promise<boolean> =>
+    (await (isWithdrawal ? history.withdrawalPaidWith(reference) : history.payment(reference))) !== null;
+  await approvals.endFulfilled(isMade, clock.now());
+  cancelTimers.fireDue(clock.now());
+  await exchange.turn.cancelsWritten();
+  while (!life.closeDue(clock.now())) await exchange.settled();
+  await exchange.settled();
+  lists.warmUp();
+  feed.warmUp(startedAt);
 }

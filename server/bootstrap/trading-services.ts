@@ -2,13 +2,11 @@
  * Constructs what trades and what reads about trading: the exchange over its rings, order entry, market lists and feed,
  * the reads of history and the writer of account changes. The order of construction follows the flow of an order.
  */
-
 import { Reason } from "../../engine/constants.ts";
 import { loadCancelTimers } from "../../engine/projection/load/accounts.ts";
 import { loadUpdateSequences } from "../../engine/projection/load/orders.ts";
 import type { MicroClock } from "../../engine/util/micro-clock.ts";
 import type { Accounts } from "../accounts/accounts.ts";
-import type { Config } from "../config.ts";
 import { Idempotency } from "../http/idempotency.ts";
 import type { Logger } from "../logger.ts";
 import { MarketCatalog } from "../markets/catalog.ts";
@@ -33,10 +31,11 @@ import { TimeSlicer } from "../util/time-slicer.ts";
 import { Timeline } from "../util/timeline.ts";
 import { LogWriter } from "../writes/log-writer.ts";
 import { PortMailbox } from "../writes/mailbox.ts";
+import type { Config } from "./config.ts";
 import type { ExchangeDatabase } from "./database.ts";
-import { ProjectionLag } from "./projection-lag.ts";
 import type { LoadedExchange } from "./recovery.ts";
 import type { Threads } from "./threads.ts";
+import { ProjectionLag } from "./watches.ts";
 import { createWriteRooms } from "./write-rooms.ts";
 
 interface TradingOptions {

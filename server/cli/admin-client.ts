@@ -5,9 +5,9 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "../../engine/util/clock.ts";
+import { type ControlRequest, sendRequest } from "../control/control-socket.ts";
 import { STARTING, STOPPING } from "../errors.ts";
 import { controlPath, FOLDER_IN_USE } from "../util/data-folder.ts";
-import { type ControlRequest, sendRequest } from "./control-socket.ts";
 
 /** The messages of a server that does not accept requests yet, or no longer does. */
 const NOT_OPEN: readonly string[] = [STARTING, STOPPING];

@@ -4,8 +4,8 @@
  */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import type { ControlRequest } from "../control/control-socket.ts";
 import { MAX_PICTURE_BYTES } from "../markets/limits.ts";
-import type { ControlRequest } from "./control-socket.ts";
 
 /**
  * How a value is parsed. "user" and "application" may be an email address, which admin.ts resolves to an id; "texts" may be

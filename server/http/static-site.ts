@@ -6,8 +6,8 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join, sep } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import { findPage } from "../web/paths.ts";
 import { allowsEncoding } from "./content-negotiation.ts";
+import { findPage } from "./page-paths.ts";
 import { commonLines } from "./security-headers.ts";
 
 /** Browsers run our own scripts, styles and connections only, and no page may frame the site. */

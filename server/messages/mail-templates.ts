@@ -3,7 +3,7 @@
  * alone on its line, so that a mail goes out exactly as written here and no encoding folds the link. A mail that contains
  * a link never contains text that a user wrote.
  */
-import { exactMoney } from "../web/format.ts";
+import { exactMoney } from "../util/format.ts";
 import type { Mail, TextMessage } from "./notifier.ts";
 
 const EXCHANGE = "Prediction Exchange";

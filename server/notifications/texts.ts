@@ -1,6 +1,6 @@
 /** What happened, in words: for the list on the page and for mails. */
 import { notionalMicro } from "../../engine/money.ts";
-import { alertPrice, cents, money, shares } from "../web/format.ts";
+import { alertPrice, cents, money, shares } from "../util/format.ts";
 
 export interface Happening {
   readonly kind: "fill" | "resolution" | "deposit" | "withdrawal" | "alert";

@@ -16,8 +16,6 @@ import { MAX_AUDIT_WALKED } from "../queries/limits.ts";
 import { Balance } from "../wallet/schemas.ts";
 import { MAX_USERS_WALKED } from "./limits.ts";
 
-export const Health = closed({ status: Type.String({ description: "ok, or the reason" }) });
-
 /** A page of a list whose filters may match only a few items. */
 function walkOf<T extends TSchema>(item: T, bound: number) {
   const description = `one read scans at most ${bound} rows: a page may have few items, or none, while next_cursor continues`;

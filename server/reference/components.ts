@@ -11,6 +11,7 @@ import * as texts from "../http/text-schemas.ts";
 import * as markets from "../markets/schemas.ts";
 import * as oauth from "../oauth/schemas.ts";
 import * as operators from "../operators/schemas.ts";
+import * as service from "../service/schemas.ts";
 import * as trading from "../trading/schemas.ts";
 import * as wallet from "../wallet/schemas.ts";
 import * as websocket from "../websocket/schemas.ts";
@@ -92,7 +93,7 @@ const RESPONSES: Readonly<Record<string, TSchema>> = {
   FeedEvent: markets.FeedEvent,
   FeedMarket: markets.FeedMarket,
   Fill: trading.Fill,
-  Health: operators.Health,
+  Health: service.Health,
   HouseWithdrawal: wallet.HouseWithdrawal,
   IdentityApplication: accounts.IdentityApplication,
   Introspection: oauth.Introspection,

@@ -5,14 +5,8 @@ import type { TermsChange } from "../accounts/terms.ts";
 import type { Now, PageQuery } from "../http/schemas.ts";
 import type { NoteOnly } from "../http/text-schemas.ts";
 import type { MarketChanges, NewEvent, NewMarket, ProposalsQuery, Resolution, Settlement } from "../markets/schemas.ts";
-import type {
-  ApplicationsQuery,
-  AuditLine,
-  AuditQuery,
-  Health,
-  Restoration,
-  UsersQuery,
-} from "../operators/schemas.ts";
+import type { ApplicationsQuery, AuditLine, AuditQuery, Restoration, UsersQuery } from "../operators/schemas.ts";
+import type { Health } from "../service/schemas.ts";
 import type {
   AllWithdrawalsQuery,
   HousePayment,

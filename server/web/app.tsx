@@ -1,12 +1,12 @@
 /** The layout of every page: header, connection status, footer, tabs. Loads pages on demand. */
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import type { PagePath } from "../http/page-paths.ts";
 import { ApiError, NO_ANSWER_TO_READ, SOLVENCY } from "./api.ts";
 import { timeZone } from "./browser.ts";
-import { clock } from "./format.ts";
+import { clock } from "./dates.ts";
 import { Feed } from "./pages/feed.tsx";
 import { withReturnPath } from "./pages/return-path.ts";
-import type { PagePath } from "./paths.ts";
 import { here, href, location } from "./router.ts";
 import { sessionNotice, sessionState } from "./session.ts";
 import { BottomTabs } from "./shell/bottom-tabs.tsx";

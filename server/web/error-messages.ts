@@ -1,6 +1,7 @@
 /** Turns errors into messages for the user: what happened, and what to do. Decides by error code wherever one exists. */
+
+import { humanize } from "../util/format.ts";
 import { ApiError, NO_ANSWER_TO_READ } from "./api.ts";
-import { humanize } from "./format.ts";
 
 const MESSAGES: Readonly<Record<number, string>> = {
   2002: "Your session has expired. Sign in again.",

@@ -1,5 +1,5 @@
 /** Reads what people type: money (micro-USDC), prices (BPS), counts and times (ms since the epoch). */
-import { MICRO_DIGITS } from "./format.ts";
+import { MICRO_DIGITS } from "../util/format.ts";
 
 /** "1,234", "1 234", "1'234", "1.234.567": groups of three behind a leading digit 1 to 9, with one separator. */
 const GROUPED = /^[1-9]\d{0,2}(?:([, '’])\d{3}(?:\1\d{3})*|\.\d{3}(?:\.\d{3})+|\.\d{3}(?=,))(?!\d)/;

@@ -1,6 +1,6 @@
 /** Client-side routing: the current path as a signal, and links that don't reload the page. */
 import { computed, signal } from "@preact/signals";
-import { type FoundPath, findPage } from "./paths.ts";
+import { type FoundPath, findPage } from "../http/page-paths.ts";
 
 /** The base path of the site, with a trailing slash. */
 export const base = new URL(document.baseURI).pathname;

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { readConfig } from "../../server/bootstrap/config.ts";
+import { Environment, misspelled } from "../../server/bootstrap/environment.ts";
 import { readSeed } from "../../server/bootstrap/seed.ts";
-import { readConfig } from "../../server/config.ts";
-import { Environment, misspelled } from "../../server/environment.ts";
 import { ConfigError } from "../../server/errors.ts";
 import { DEFAULT_RATE_LIMITS } from "../../server/http/rate-limiter.ts";
 

@@ -1,7 +1,7 @@
 /** When trading pauses because the tables are too far behind the log, with bounds scaled down. */
 import { expect, test } from "vitest";
 import { LogProgress, Obstacle } from "../../engine/log/progress.ts";
-import { ProjectionLag } from "../../server/bootstrap/projection-lag.ts";
+import { ProjectionLag } from "../../server/bootstrap/watches.ts";
 import { TradingGate } from "../../server/writes/trading-gate.ts";
 
 test("the bound of the lag, by events and by the age of the oldest commit: new orders pause, and go on at half of it", () => {

@@ -1,6 +1,6 @@
 /** When the watchdog considers a thread stuck, tick by tick. test/crash/threads.long.test.ts has a thread that is. */
 import { expect, test } from "vitest";
-import { Watchdog } from "../../server/bootstrap/watchdog.ts";
+import { Watchdog } from "../../server/bootstrap/watches.ts";
 
 const MAX_TICKS = 3;
 const work = { waiting: 0, position: 0 };

@@ -1,7 +1,7 @@
 /** Every page, as a visitor, a trader and an operator see it: on desktop and phone, in light and dark mode. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PAGE_PATHS, type PagePath } from "../../server/web/paths.ts";
+import { PAGE_PATHS, type PagePath } from "../../server/http/page-paths.ts";
 import { expectEndsWell } from "../support/checks.ts";
 import { operatorOf } from "../support/operator.ts";
 import { expectAccessible } from "./support/accessibility.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type Socket as Connection, connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ControlRequest, type ControlResponse, sendRequest } from "../../server/cli/control-socket.ts";
+import { type ControlRequest, type ControlResponse, sendRequest } from "../../server/control/control-socket.ts";
 import { MAX_BODY_BYTES } from "../../server/http/limits.ts";
 import { expectBalanced, expectEndsWell } from "../support/checks.ts";
 import { Client } from "../support/client.ts";

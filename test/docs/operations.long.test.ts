@@ -7,8 +7,8 @@ import { existsSync, mkdirSync, readdirSync, renameSync, statSync, utimesSync, w
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Environment } from "../../server/bootstrap/environment.ts";
 import type { Seed } from "../../server/bootstrap/seed.ts";
-import { Environment } from "../../server/environment.ts";
 import { expectEndsWell, expectSoundDatabase } from "../support/checks.ts";
 import { freePort } from "../support/free-port.ts";
 import { type Scrape, scrape } from "../support/metrics.ts";

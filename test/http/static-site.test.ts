@@ -2,7 +2,7 @@
 
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PAGE_PATHS } from "../../server/web/paths.ts";
+import { PAGE_PATHS } from "../../server/http/page-paths.ts";
 import { Client, type RawAnswer } from "../support/client.ts";
 import { TestServer } from "../support/server.ts";
 

@@ -7,8 +7,8 @@ import { openLogReader } from "../../engine/log/log-files.ts";
 import { LogProgress } from "../../engine/log/progress.ts";
 import { packRequest } from "../../engine/log/request.ts";
 import type { Write } from "../../engine/log/writes.ts";
-import { LogUpkeep, type UpkeepRun } from "../../server/operators/log-upkeep.ts";
-import { keepLog, type UpkeepJob } from "../../server/operators/log-upkeep-job.ts";
+import { LogUpkeep, type UpkeepRun } from "../../server/service/log-upkeep.ts";
+import { keepLog, type UpkeepJob } from "../../server/service/log-upkeep-job.ts";
 import { rowsOf } from "../support/data-dir.ts";
 import { DaysLog } from "../support/days-log.ts";
 

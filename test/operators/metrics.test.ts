@@ -3,7 +3,7 @@
  * exactly what happened.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { METRICS_INTERVAL_MS } from "../../server/operators/limits.ts";
+import { METRICS_INTERVAL_MS } from "../../server/service/limits.ts";
 import { eventually, expectEndsWell } from "../support/checks.ts";
 import { API_BASE, type Client } from "../support/client.ts";
 import { type Scrape, scrape } from "../support/metrics.ts";

@@ -7,7 +7,7 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/compile";
-import { createRoutes, type RouteContext } from "../../server/bootstrap/routes.ts";
+import { createRoutes, type RouteContext } from "../../server/bootstrap/gateway.ts";
 import type { Route } from "../../server/http/route.ts";
 import { envelopeOf } from "../../server/http/schemas.ts";
 import type { MarketSchema, OutcomeBook, Trade } from "../../server/markets/schemas.ts";

@@ -10,7 +10,7 @@ import {
   priceNumber,
   signedMoney,
   spendable,
-} from "../../server/web/format.ts";
+} from "../../server/util/format.ts";
 import { parseCount, parseMoney, parsePercent, parsePrice } from "../../server/web/parse.ts";
 
 describe("amounts", () => {

@@ -3,8 +3,8 @@
  * at once when its parent does, or on a signal: then the folder is good for nothing.
  */
 
+import { readConfig } from "../../../server/bootstrap/config.ts";
 import { readSeed } from "../../../server/bootstrap/seed.ts";
-import { readConfig } from "../../../server/config.ts";
 import { createLog } from "../../../server/logger.ts";
 import { lockDataFolder, restrictToOwner } from "../../../server/util/data-folder.ts";
 import { Progress } from "../../support/progress.ts";

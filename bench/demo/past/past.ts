@@ -6,8 +6,8 @@
 import { Side } from "../../../engine/constants.ts";
 import { assert } from "../../../engine/util/assert.ts";
 import { TokenPrincipal } from "../../../server/accounts/principal.ts";
+import type { Config } from "../../../server/bootstrap/config.ts";
 import { applySeed, createSeedTarget, type Seed } from "../../../server/bootstrap/seed.ts";
-import type { Config } from "../../../server/config.ts";
 import { NO_ADDRESS } from "../../../server/http/client-address.ts";
 import type { Logger } from "../../../server/logger.ts";
 import type { Market } from "../../../server/markets/types.ts";

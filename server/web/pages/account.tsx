@@ -1,6 +1,6 @@
 /** The account page: email, phone, identity verification, limits and password. */
 import { useState } from "preact/hooks";
-import { dateTime } from "../format.ts";
+import { dateTime } from "../dates.ts";
 import { signedInUser } from "../session.ts";
 import { AccountLinks } from "../shell/account-links.tsx";
 import { AccountLayout, focusHeading } from "../ui/account-layout.tsx";

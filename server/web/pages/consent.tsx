@@ -5,8 +5,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { isRegisteredAddress } from "../../oauth/redirect-address.ts";
 import { ApiError } from "../api.ts";
+import { date } from "../dates.ts";
 import { errorMessage } from "../error-messages.ts";
-import { date } from "../format.ts";
 import { search } from "../router.ts";
 import { scopeText } from "../scopes.ts";
 import { request, signedInUser, signOut } from "../session.ts";

@@ -1,7 +1,7 @@
 /** The frame of the pages that let people in: the form, and beside it, where there is room, what the exchange is about. */
 import "./account.css";
+import { cents, chanceText } from "../../util/format.ts";
 import { SOLVENCY } from "../api.ts";
-import { cents, chanceText } from "../format.ts";
 import { isBinary } from "../market-facts.ts";
 import { chances } from "../market-tickers.ts";
 import { request } from "../session.ts";

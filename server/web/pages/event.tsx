@@ -1,7 +1,8 @@
 /** An event's page: the market that leads it, with its chart and ticket, and the others. */
 import { useEffect, useState } from "preact/hooks";
+import { capitalized, compact, shares } from "../../util/format.ts";
 import { ApiError } from "../api.ts";
-import { capitalized, compact, dateTime, shares } from "../format.ts";
+import { dateTime } from "../dates.ts";
 import { cacheMarkets } from "../market-cache.ts";
 import { isRunning, mostTraded } from "../market-facts.ts";
 import { href } from "../router.ts";

@@ -1,10 +1,10 @@
 /** The page of a market: outcomes, order book, chart, trades, order ticket, and the user's positions and orders. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import "./market.css";
+import { cents } from "../../util/format.ts";
 import { openOrders } from "../account-state.ts";
 import { ApiError } from "../api.ts";
 import { errorMessage } from "../error-messages.ts";
-import { cents } from "../format.ts";
 import { cacheMarkets } from "../market-cache.ts";
 import { isBinary, isRunning } from "../market-facts.ts";
 import { useLiveMarket } from "../market-tickers.ts";

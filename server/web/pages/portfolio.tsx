@@ -2,8 +2,8 @@
 import { useEffect } from "preact/hooks";
 import "./market.css";
 import "./portfolio.css";
+import { shares } from "../../util/format.ts";
 import { hasMoreOrders, hasMorePositions, openOrders, positions } from "../account-state.ts";
-import { shares } from "../format.ts";
 import { useMarkets } from "../market-cache.ts";
 import { search, setSearch } from "../router.ts";
 import { CancelAllButton, OpenOrders } from "../trading/open-orders.tsx";

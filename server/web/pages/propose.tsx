@@ -1,7 +1,7 @@
 /** Proposes a market to the operators, and lists the user's earlier proposals with their decisions. */
 import { useEffect, useState } from "preact/hooks";
 import { MAX_PENDING_PROPOSALS } from "../../markets/limits.ts";
-import { dateTime } from "../format.ts";
+import { dateTime } from "../dates.ts";
 import { href } from "../router.ts";
 import { request, user } from "../session.ts";
 import { subscribe } from "../stream.ts";

@@ -1,6 +1,6 @@
 /** The user's sessions, and how to end them. */
 import { useState } from "preact/hooks";
-import { dateTime } from "../format.ts";
+import { dateTime } from "../dates.ts";
 import { navigate } from "../router.ts";
 import { request, signOut } from "../session.ts";
 import type { Session } from "../types.ts";

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { API } from "../api.ts";
 import { exchangeTime } from "../clock.ts";
-import { date, dateTime } from "../format.ts";
+import { date, dateTime } from "../dates.ts";
 import { request } from "../session.ts";
 import type { CreatedPat, Pat } from "../types.ts";
 import { AccountLayout, focusHeading } from "../ui/account-layout.tsx";

@@ -1,8 +1,8 @@
 /** The user's wallet: balance, transactions, deposits and withdrawals. */
 import { useEffect } from "preact/hooks";
 import "./wallet.css";
+import { money, spendable } from "../../util/format.ts";
 import { balance } from "../account-state.ts";
-import { money, spendable } from "../format.ts";
 import { request } from "../session.ts";
 import type { Limits } from "../types.ts";
 import { Loading } from "../ui/notices.tsx";

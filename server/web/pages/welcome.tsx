@@ -1,6 +1,6 @@
 /** The remaining steps before a user can trade: email, then phone. */
 import { useEffect, useRef } from "preact/hooks";
-import { money } from "../format.ts";
+import { money } from "../../util/format.ts";
 import { href, search } from "../router.ts";
 import { signedInUser } from "../session.ts";
 import { Badge } from "../ui/badge.tsx";

@@ -3,7 +3,7 @@ import "./notifications.css";
 import { useEffect, useState } from "preact/hooks";
 import { happeningTexts } from "../../notifications/texts.ts";
 import { exchangeTime } from "../clock.ts";
-import { dateTime } from "../format.ts";
+import { dateTime } from "../dates.ts";
 import { marketName, outcomeName, useMarkets } from "../market-cache.ts";
 import { winnerOf } from "../market-facts.ts";
 import { here, href } from "../router.ts";

@@ -1,6 +1,7 @@
 /** The head of a signed-in user: their money, deposits and menu. */
+
+import { spendable } from "../../util/format.ts";
 import { balance } from "../account-state.ts";
-import { spendable } from "../format.ts";
 import { here, href } from "../router.ts";
 import { user } from "../session.ts";
 import { PortfolioValue } from "../trading/portfolio-value.tsx";

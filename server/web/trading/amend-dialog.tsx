@@ -1,7 +1,7 @@
 /** Amends the price and quantity of an open order. */
 import { useState } from "preact/hooks";
 import { MAX_QUANTITY } from "../../../engine/limits.ts";
-import { shares } from "../format.ts";
+import { shares } from "../../util/format.ts";
 import { parsePrice } from "../parse.ts";
 import { request } from "../session.ts";
 import type { Market, Order } from "../types.ts";

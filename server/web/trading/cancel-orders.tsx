@@ -1,8 +1,9 @@
 /** Cancels one order, or all of them after a confirmation. */
+
+import { shares } from "../../util/format.ts";
 import { hasMoreOrders } from "../account-state.ts";
 import { ApiError } from "../api.ts";
 import { errorMessage } from "../error-messages.ts";
-import { shares } from "../format.ts";
 import { request } from "../session.ts";
 import type { Order } from "../types.ts";
 import { useAction } from "../ui/action.ts";

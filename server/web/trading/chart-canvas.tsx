@@ -1,7 +1,8 @@
 /** Draws candles with lightweight-charts: a line for each outcome, or one outcome's candles. Loads the library when it is shown. */
 import type { IChartApi, ISeriesApi, MouseEventParams, SeriesType, UTCTimestamp } from "lightweight-charts";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { chanceText, dateText, dateTime, shortDate } from "../format.ts";
+import { chanceText } from "../../util/format.ts";
+import { dateText, dateTime, shortDate } from "../dates.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { type Candle, DAY_MS } from "./candles.ts";
 

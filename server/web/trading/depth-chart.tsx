@@ -1,5 +1,5 @@
 /** The depth of a book: how many shares are bid and offered up to each price, in two stepped areas around the middle. */
-import { compact, priceNumber, shares } from "../format.ts";
+import { compact, priceNumber, shares } from "../../util/format.ts";
 import type { DepthLevel } from "./depth.ts";
 
 interface DepthProps {

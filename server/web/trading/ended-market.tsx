@@ -1,6 +1,8 @@
 /** In place of the ticket where a market isn't open: what it has become, and what that means for the user. */
+
+import { money, shares, signedMoney } from "../../util/format.ts";
 import { positions } from "../account-state.ts";
-import { dateTime, money, shares, signedMoney } from "../format.ts";
+import { dateTime } from "../dates.ts";
 import { winnerOf } from "../market-facts.ts";
 import { request, sessionState } from "../session.ts";
 import type { Market, Page, Settlement } from "../types.ts";

@@ -1,8 +1,9 @@
 /** The user's open orders, with actions to amend and cancel them, in a panel that names them. */
 import { useRef, useState } from "preact/hooks";
 import { notionalMicro } from "../../../engine/money.ts";
+import { humanize, money, priceNumber, shares } from "../../util/format.ts";
 import { hasMoreOrders, MAX_LOADED } from "../account-state.ts";
-import { humanize, money, priceNumber, rowTime, shares } from "../format.ts";
+import { rowTime } from "../dates.ts";
 import type { Market, Order } from "../types.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Notice } from "../ui/notices.tsx";

@@ -3,8 +3,8 @@
  * price to the ticket; arrow keys move between levels.
  */
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { cents, priceNumber, shares } from "../../util/format.ts";
 import { kept } from "../browser.ts";
-import { cents, priceNumber, shares } from "../format.ts";
 import { isBinary } from "../market-facts.ts";
 import { Dot } from "../series.tsx";
 import { streamState } from "../stream.ts";

@@ -1,6 +1,7 @@
 /** How orders and fills are named: market, side, outcome, and terms. */
 import "./rows.css";
-import { cents, priceNumber, rowTime, shares } from "../format.ts";
+import { cents, priceNumber, shares } from "../../util/format.ts";
+import { rowTime } from "../dates.ts";
 import { marketName, outcomeName } from "../market-cache.ts";
 import { href } from "../router.ts";
 import { Dot } from "../series.tsx";

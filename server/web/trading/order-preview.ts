@@ -4,7 +4,7 @@
  */
 import { MAX_PRICE_BPS, MAX_QUANTITY, MICRO_PER_SHARE, MIN_PRICE_BPS } from "../../../engine/limits.ts";
 import { notionalMicro, ownFeeMicro } from "../../../engine/money.ts";
-import { exactMoney, shares } from "../format.ts";
+import { exactMoney, shares } from "../../util/format.ts";
 import { parseCount, parseMoney, parsePrice } from "../parse.ts";
 import type { Order, Outcome, PlaceOrder, Position } from "../types.ts";
 import { type DepthLevel, type Estimate, estimate } from "./depth.ts";

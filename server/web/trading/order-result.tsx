@@ -1,9 +1,9 @@
 /** What became of the order that the ticket sent: filled, partly filled, or resting in the book. */
 import { useEffect } from "preact/hooks";
 import { notionalMicro } from "../../../engine/money.ts";
+import { cents, money, SHARE_MICRO, shares } from "../../util/format.ts";
 import { positions } from "../account-state.ts";
 import { reasonText } from "../error-messages.ts";
-import { cents, money, SHARE_MICRO, shares } from "../format.ts";
 import { href } from "../router.ts";
 import type { Market, Order } from "../types.ts";
 import { useAction } from "../ui/action.ts";

@@ -1,9 +1,9 @@
 /** Tells in a toast what becomes of the orders that were placed on this page. Orders of bots stay silent. */
 import { notionalMicro } from "../../../engine/money.ts";
+import { cents, money, shares } from "../../util/format.ts";
 import { onOrderUpdate, PAGE_ORDER_PREFIX } from "../account-state.ts";
 import { exchangeTime } from "../clock.ts";
 import { reasonText } from "../error-messages.ts";
-import { cents, money, shares } from "../format.ts";
 import { findMarket, marketName, outcomeName } from "../market-cache.ts";
 import { navigate } from "../router.ts";
 import type { Market, Order } from "../types.ts";

@@ -1,6 +1,7 @@
 /** What the user has in all: money, and positions at their last prices. */
+
+import { money } from "../../util/format.ts";
 import { balance } from "../account-state.ts";
-import { money } from "../format.ts";
 import { useValuedPositions, worthOf } from "./valuation.ts";
 
 export function PortfolioValue() {

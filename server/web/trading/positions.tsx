@@ -1,5 +1,5 @@
 /** A table of positions, with what they cost and what they are worth. */
-import { cents, money, priceNumber, shares } from "../format.ts";
+import { cents, money, priceNumber, shares } from "../../util/format.ts";
 import { marketName, outcomeName } from "../market-cache.ts";
 import { required } from "../required.ts";
 import { href } from "../router.ts";

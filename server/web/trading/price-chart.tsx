@@ -1,7 +1,8 @@
 /** The chance of a market's outcomes: now, and over time; with a text summary and a table for screen readers. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
-import { chanceText, date, priceNumber, shares } from "../format.ts";
+import { chanceText, priceNumber, shares } from "../../util/format.ts";
+import { date } from "../dates.ts";
 import { dayChanges, endOf, isBinary, isRunning, winnerOf } from "../market-facts.ts";
 import { byChance, chances, wholePercent } from "../market-tickers.ts";
 import { required } from "../required.ts";

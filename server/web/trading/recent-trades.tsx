@@ -1,8 +1,9 @@
 /** The latest trades in a market, live. Holds still under the pointer. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { priceNumber, shares } from "../../util/format.ts";
 import { exchangeTime } from "../clock.ts";
-import { clock, date, priceNumber, shares } from "../format.ts";
+import { clock, date } from "../dates.ts";
 import { request } from "../session.ts";
 import { subscribe } from "../stream.ts";
 import type { Market, Outcome, Page, Trade } from "../types.ts";

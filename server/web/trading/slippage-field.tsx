@@ -1,6 +1,6 @@
 /** The field of the slippage setting. */
 import { useState } from "preact/hooks";
-import { cents, priceNumber } from "../format.ts";
+import { cents, priceNumber } from "../../util/format.ts";
 import { MAX_SLIPPAGE_BPS, setSlippage, settings } from "../settings.ts";
 import { NumberField, PRICE } from "../ui/fields.tsx";
 

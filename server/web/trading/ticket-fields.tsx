@@ -1,6 +1,6 @@
 /** The fields of the order ticket. The page owns the draft; this file only reports changes to it. */
 import { MAX_PRICE_BPS, MIN_PRICE_BPS } from "../../../engine/limits.ts";
-import { cents, SHARE_MICRO, shares, spendable } from "../format.ts";
+import { cents, SHARE_MICRO, shares, spendable } from "../../util/format.ts";
 import { parseCount, parseMoney, parsePrice } from "../parse.ts";
 import { sessionState } from "../session.ts";
 import { settings } from "../settings.ts";

@@ -1,8 +1,8 @@
 /** The foot of the ticket: what the order costs and brings, what stands in its way, and the button that sends it. */
 import { useEffect, useState } from "preact/hooks";
+import { cents, money, percent, SHARE_MICRO, shares } from "../../util/format.ts";
 import { ApiError } from "../api.ts";
 import { errorMessage } from "../error-messages.ts";
-import { cents, money, percent, SHARE_MICRO, shares } from "../format.ts";
 import { pathAfterSignIn, withReturnPath } from "../pages/return-path.ts";
 import { here, href } from "../router.ts";
 import { sessionState, user } from "../session.ts";

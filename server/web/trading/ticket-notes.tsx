@@ -1,7 +1,7 @@
 /** What the ticket says about an order before it is sent: what stands in its way, and what may surprise. */
 import { FULL_PRICE_BPS, MICRO_PER_BPS } from "../../../engine/limits.ts";
 import { notionalMicro } from "../../../engine/money.ts";
-import { cents, money, shares, spendable } from "../format.ts";
+import { cents, money, shares, spendable } from "../../util/format.ts";
 import { navigate } from "../router.ts";
 import type { Outcome } from "../types.ts";
 import { Note, type NoteAction } from "../ui/note.tsx";

@@ -2,10 +2,10 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { TRADING_FEE_BPS } from "../../../engine/limits.ts";
+import { capitalized, cents, money, SHARE_MICRO, shares } from "../../util/format.ts";
 import { balance, openOrders, positions } from "../account-state.ts";
 import { exchangeTime } from "../clock.ts";
 import { errorMessage, reasonText } from "../error-messages.ts";
-import { capitalized, cents, money, SHARE_MICRO, shares } from "../format.ts";
 import { sessionState } from "../session.ts";
 import { settings } from "../settings.ts";
 import { streamState } from "../stream.ts";

@@ -1,5 +1,5 @@
 /** Amounts of money and profit, formatted and coloured. */
-import { exactMoney, money, signedMoney } from "../format.ts";
+import { exactMoney, money, signedMoney } from "../../util/format.ts";
 
 /** @param isExact to the micro-USDC, for lists of what was booked; else rounded to the cent */
 export function Money({ micro, isExact = false }: { micro: number | null; isExact?: boolean }) {

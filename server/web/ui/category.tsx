@@ -1,5 +1,5 @@
 /** A category with its icon, where it is one of the usual ones. */
-import { capitalized } from "../format.ts";
+import { capitalized } from "../../util/format.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
 const WITH_ICON: readonly IconName[] = [

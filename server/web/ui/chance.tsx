@@ -1,5 +1,5 @@
 /** A chance as the largest number of a page, and how far one has moved. */
-import { chanceText } from "../format.ts";
+import { chanceText } from "../../util/format.ts";
 import { Icon } from "./icon.tsx";
 
 /** @param size "huge": the number that a page is about */

@@ -1,6 +1,6 @@
 /** Labelled form controls: text field, text area, select, checkbox, segmented control. The parent owns their values. */
 import { useId } from "preact/hooks";
-import { cents, exactMoney, percent, shares } from "../format.ts";
+import { cents, exactMoney, percent, shares } from "../../util/format.ts";
 import { parseCount, parseMoney, parsePercent } from "../parse.ts";
 import { Icon } from "./icon.tsx";
 import type { Children } from "./use-data.ts";

@@ -1,6 +1,6 @@
 /** What each KYC tier allows, with the user's tier marked. */
 import { DAILY_ACTIVITY_LIMIT_MICRO } from "../../../engine/limits.ts";
-import { money } from "../format.ts";
+import { money } from "../../util/format.ts";
 import { Badge } from "./badge.tsx";
 
 const aDay = (tier: number): string => `${money(DAILY_ACTIVITY_LIMIT_MICRO[tier] ?? 0)} USDC of buys a day`;

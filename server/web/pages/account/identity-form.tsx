@@ -1,8 +1,8 @@
 /** Applies for KYC tier 2 with an identity document. */
 import { useState } from "preact/hooks";
+import { humanize } from "../../../util/format.ts";
 import { countries } from "../../countries.ts";
 import { fieldErrorMessage } from "../../error-messages.ts";
-import { humanize } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { IdentityApplication } from "../../types.ts";
 import { focusHeading } from "../../ui/account-layout.tsx";

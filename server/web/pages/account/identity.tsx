@@ -1,6 +1,7 @@
 /** The user's KYC tier and identity application. */
+
 import { countryName } from "../../countries.ts";
-import { dateTime } from "../../format.ts";
+import { dateTime } from "../../dates.ts";
 import { request, signedInUser } from "../../session.ts";
 import type { IdentityApplication } from "../../types.ts";
 import { Badge } from "../../ui/badge.tsx";

@@ -1,8 +1,8 @@
 /** The user's daily limit, fees and API rate limits. */
 
 import { useState } from "preact/hooks";
+import { money, percent } from "../../../util/format.ts";
 import { exchangeTime } from "../../clock.ts";
-import { money, percent } from "../../format.ts";
 import { request, signedInUser } from "../../session.ts";
 import type { Limits } from "../../types.ts";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";

@@ -1,5 +1,5 @@
 /** What the list behind the bell has, and the price alerts that wait. */
-import { alertPrice } from "../../format.ts";
+import { alertPrice } from "../../../util/format.ts";
 import { marketName, outcomeName, useMarkets } from "../../market-cache.ts";
 import { href } from "../../router.ts";
 import { request, user } from "../../session.ts";

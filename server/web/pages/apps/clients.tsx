@@ -1,7 +1,7 @@
 /** The user's own OAuth clients, and the endpoints they need. */
 import { useState } from "preact/hooks";
 import { ApiError } from "../../api.ts";
-import { date } from "../../format.ts";
+import { date } from "../../dates.ts";
 import { base } from "../../router.ts";
 import { request } from "../../session.ts";
 import type { CreatedOAuthClient, OAuthClient } from "../../types.ts";

@@ -1,6 +1,6 @@
 /** Third-party apps with access to the account, and their revocation. */
 import { useState } from "preact/hooks";
-import { date, dateTime } from "../../format.ts";
+import { date, dateTime } from "../../dates.ts";
 import { scopeText } from "../../scopes.ts";
 import { request } from "../../session.ts";
 import type { OAuthGrant } from "../../types.ts";

@@ -2,7 +2,9 @@
  * An account's audit trail for the second operator: who credited its deposits, set its terms and decided on its identity,
  * and who approved. Loaded when shown.
  */
-import { dateTime, statusText } from "../../format.ts";
+
+import { statusText } from "../../../util/format.ts";
+import { dateTime } from "../../dates.ts";
 import { request } from "../../session.ts";
 import type { Trail as TrailData } from "../../types.ts";
 import { Money } from "../../ui/amounts.tsx";

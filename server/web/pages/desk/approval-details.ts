@@ -1,5 +1,5 @@
 /** Formats the details of a first approval. */
-import { exactMoney, humanize, percent } from "../../format.ts";
+import { exactMoney, humanize, percent } from "../../../util/format.ts";
 
 /** Formats one detail. */
 export function detailText(name: string, value: unknown): string {

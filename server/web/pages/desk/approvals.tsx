@@ -1,6 +1,7 @@
 /** First approvals under the two-person rule that await a second one. */
 import { useState } from "preact/hooks";
-import { dateTime, exactMoney, humanize } from "../../format.ts";
+import { exactMoney, humanize } from "../../../util/format.ts";
+import { dateTime } from "../../dates.ts";
 import { href } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { Approval, DepositResponse, OperatorUser } from "../../types.ts";

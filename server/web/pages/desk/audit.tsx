@@ -1,6 +1,6 @@
 /** The audit log: who changed money or access, when, and by which request. */
 import { useState } from "preact/hooks";
-import { dateTime } from "../../format.ts";
+import { dateTime } from "../../dates.ts";
 import { parseLocalTime, toLocalTime } from "../../parse.ts";
 import { search, setSearch } from "../../router.ts";
 import type { AuditLine } from "../../types.ts";

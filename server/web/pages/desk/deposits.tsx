@@ -1,6 +1,7 @@
 /** Deposits: credits a user once per reference, lists all credits, and takes one back. */
 import { useState } from "preact/hooks";
-import { dateTime, exactMoney } from "../../format.ts";
+import { exactMoney } from "../../../util/format.ts";
+import { dateTime } from "../../dates.ts";
 import { parseMoney } from "../../parse.ts";
 import { required } from "../../required.ts";
 import { search, setSearch } from "../../router.ts";

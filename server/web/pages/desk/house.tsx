@@ -1,8 +1,9 @@
 /** The house account, which earns fees and pays rebates: its balance, deposits and withdrawals by operators. */
 import { useState } from "preact/hooks";
+import { exactMoney, percent } from "../../../util/format.ts";
 import { fetchAll } from "../../account-state.ts";
 import { call } from "../../api.ts";
-import { dateTime, exactMoney, percent } from "../../format.ts";
+import { dateTime } from "../../dates.ts";
 import { request } from "../../session.ts";
 import type { Approval, DepositResponse, HouseWithdrawal, Limits, Solvency } from "../../types.ts";
 import { Money } from "../../ui/amounts.tsx";

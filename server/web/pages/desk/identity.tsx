@@ -1,8 +1,9 @@
 /** Applications for KYC tier 2: review, approve, reject. */
 
 import { useState } from "preact/hooks";
+import { humanize } from "../../../util/format.ts";
 import { countryName } from "../../countries.ts";
-import { dateTime, humanize } from "../../format.ts";
+import { dateTime } from "../../dates.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { OperatorApplication } from "../../types.ts";

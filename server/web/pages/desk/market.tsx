@@ -1,6 +1,7 @@
 /** A market at the desk: description, status, trading controls, resolution. */
 import { useEffect, useState } from "preact/hooks";
-import { cents, dateTime, exactMoney, percent, SHARE_MICRO, shares } from "../../format.ts";
+import { cents, exactMoney, percent, SHARE_MICRO, shares } from "../../../util/format.ts";
+import { dateTime } from "../../dates.ts";
 import { href } from "../../router.ts";
 import { request } from "../../session.ts";
 import { subscribe } from "../../stream.ts";

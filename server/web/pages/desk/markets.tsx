@@ -1,6 +1,7 @@
 /** Markets by status, with search; a single market or a creation form if the address names it. */
 import { useEffect, useState } from "preact/hooks";
-import { compact, dateTime } from "../../format.ts";
+import { compact } from "../../../util/format.ts";
+import { dateTime } from "../../dates.ts";
 import { href, search, setSearch } from "../../router.ts";
 import { subscribe } from "../../stream.ts";
 import type { Market } from "../../types.ts";

@@ -1,6 +1,6 @@
 /** Creates a market. */
 import { useState } from "preact/hooks";
-import { dateTime } from "../../format.ts";
+import { dateTime } from "../../dates.ts";
 import { href, navigate } from "../../router.ts";
 import { request } from "../../session.ts";
 import type { Market } from "../../types.ts";

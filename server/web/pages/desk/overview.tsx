@@ -1,7 +1,7 @@
 /** Pending work, solvency and health of the exchange. */
 import { useCallback } from "preact/hooks";
 import { call } from "../../api.ts";
-import { dateTime } from "../../format.ts";
+import { dateTime } from "../../dates.ts";
 import { base, href } from "../../router.ts";
 import type { Solvency } from "../../types.ts";
 import { Money } from "../../ui/amounts.tsx";

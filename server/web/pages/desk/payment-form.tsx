@@ -1,8 +1,8 @@
 /** Amount and reference of a payment that an operator books, and what its answer means. */
 import { useState } from "preact/hooks";
 import { SEED_REFERENCE } from "../../../../engine/limits.ts";
+import { exactMoney } from "../../../util/format.ts";
 import { MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH } from "../../../wallet/limits.ts";
-import { exactMoney } from "../../format.ts";
 import { parseMoney } from "../../parse.ts";
 import { required } from "../../required.ts";
 import { AMOUNT, Field, NumberField } from "../../ui/fields.tsx";

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { exchangeTime } from "../../clock.ts";
-import { dateTime } from "../../format.ts";
+import { dateTime } from "../../dates.ts";
 import { search, setSearch } from "../../router.ts";
 import { request } from "../../session.ts";
 import type { Market, MarketRecord } from "../../types.ts";

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { FULL_PRICE_BPS, MICRO_PER_BPS } from "../../../../engine/limits.ts";
 import { equalPart } from "../../../../engine/money.ts";
-import { exactMoney, percent, SHARE_MICRO, shares } from "../../format.ts";
+import { exactMoney, percent, SHARE_MICRO, shares } from "../../../util/format.ts";
 import { parsePercent } from "../../parse.ts";
 import { request } from "../../session.ts";
 import type { Approval, MarketRecord, MarketSettlement } from "../../types.ts";

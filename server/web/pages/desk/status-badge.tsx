@@ -1,5 +1,5 @@
 /** The status of a market, withdrawal or application as a badge. */
-import { statusText } from "../../format.ts";
+import { statusText } from "../../../util/format.ts";
 import { Badge } from "../../ui/badge.tsx";
 
 const TONES: Readonly<Record<string, "good" | "bad" | "warn">> = {

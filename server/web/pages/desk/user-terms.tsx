@@ -10,7 +10,7 @@ import {
   TRADING_FEE_BPS,
 } from "../../../../engine/limits.ts";
 import { MAX_OWN_LIVE_ORDERS, MAX_OWN_REBATE_BPS, MAX_RATE_LIMIT_FACTOR } from "../../../accounts/limits.ts";
-import { exactMoney, percent } from "../../format.ts";
+import { exactMoney, percent } from "../../../util/format.ts";
 import { request } from "../../session.ts";
 import type { OperatorUser, TermsChange } from "../../types.ts";
 import { AMOUNT, COUNT, NumberField, type NumberKind } from "../../ui/fields.tsx";

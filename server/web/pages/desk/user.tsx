@@ -1,6 +1,7 @@
 /** A user at the desk: balance, verification, terms, audit trail, and the actions on the account. */
 import { useState } from "preact/hooks";
-import { dateTime, exactMoney } from "../../format.ts";
+import { exactMoney } from "../../../util/format.ts";
+import { dateTime } from "../../dates.ts";
 import { href } from "../../router.ts";
 import { request, user as self } from "../../session.ts";
 import type { OperatorUser } from "../../types.ts";

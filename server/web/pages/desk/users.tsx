@@ -1,5 +1,5 @@
 /** Users by email, tier, role and suspension; a single user if the address names one. */
-import { date } from "../../format.ts";
+import { date } from "../../dates.ts";
 import { href, navigate, search, setSearch } from "../../router.ts";
 import type { OperatorUser } from "../../types.ts";
 import { Money } from "../../ui/amounts.tsx";

@@ -1,7 +1,8 @@
 /** Withdrawals: mark as paid or reject, with two approvals under the two-person rule. */
 import { useState } from "preact/hooks";
+import { exactMoney } from "../../../util/format.ts";
 import { fetchAll } from "../../account-state.ts";
-import { dateTime, exactMoney } from "../../format.ts";
+import { dateTime } from "../../dates.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { Approval, OperatorWithdrawal, WithdrawalDecision } from "../../types.ts";

@@ -1,5 +1,6 @@
 /** The cards of markets and events. A card opens its page; its price buttons open the ticket. */
-import { cents, chanceText, compact, date } from "../../format.ts";
+import { cents, chanceText, compact } from "../../../util/format.ts";
+import { date } from "../../dates.ts";
 import { dayChanges, endOf, isBinary, isRunning, winnerOf } from "../../market-facts.ts";
 import { byChance, chance, chanceIn, chances, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";

@@ -1,6 +1,8 @@
 /** The leading card of the feed: the market that is traded most, with its chart. */
+
+import { chanceText } from "../../../util/format.ts";
 import { exchangeTime } from "../../clock.ts";
-import { chanceText, shortDate } from "../../format.ts";
+import { shortDate } from "../../dates.ts";
 import { dayChanges, isBinary, isRunning, mostTraded } from "../../market-facts.ts";
 import { byChance, chanceIn, chances, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";

@@ -1,8 +1,9 @@
 /** Beside the feed: what moved, what the user watches, and what closes next. */
 import type { ComponentChildren } from "preact";
+import { chanceText } from "../../../util/format.ts";
 import { call } from "../../api.ts";
 import { exchangeTime } from "../../clock.ts";
-import { chanceText, dateTime } from "../../format.ts";
+import { dateTime } from "../../dates.ts";
 import { useMarkets } from "../../market-cache.ts";
 import { dayChanges, isBinary } from "../../market-facts.ts";
 import { chanceIn, leading, useInView, useLiveMarket } from "../../market-tickers.ts";

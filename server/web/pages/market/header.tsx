@@ -1,6 +1,7 @@
 /** The header of a market's page: breadcrumbs, question, status and volume. */
 import { useState } from "preact/hooks";
-import { capitalized, compact, dateTime, humanize } from "../../format.ts";
+import { capitalized, compact, humanize } from "../../../util/format.ts";
+import { dateTime } from "../../dates.ts";
 import { isRunning } from "../../market-facts.ts";
 import { href } from "../../router.ts";
 import { request, sessionState } from "../../session.ts";

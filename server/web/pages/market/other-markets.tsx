@@ -1,6 +1,6 @@
 /** The markets of an event: a table below the one that leads it, and a strip of links on the page of each. */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { chanceText } from "../../format.ts";
+import { chanceText } from "../../../util/format.ts";
 import { dayChanges, isBinary, isRunning } from "../../market-facts.ts";
 import { chanceIn, leading, useInView, useLiveMarket } from "../../market-tickers.ts";
 import { href } from "../../router.ts";

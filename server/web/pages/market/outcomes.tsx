@@ -1,6 +1,6 @@
 /** The outcomes of a market with more than two: their chances, and buttons that open the ticket. */
 import "../../trading/rows.css";
-import { cents, chanceText, compact, shares } from "../../format.ts";
+import { cents, chanceText, compact, shares } from "../../../util/format.ts";
 import { dayChanges } from "../../market-facts.ts";
 import { chances } from "../../market-tickers.ts";
 import { href } from "../../router.ts";

@@ -1,7 +1,7 @@
 /** The user's position, open orders and fills in a market, and splitting and merging its sets. */
 import { useMemo } from "preact/hooks";
+import { cents, money, shares } from "../../../util/format.ts";
 import { openOrders, positions } from "../../account-state.ts";
-import { cents, money, shares } from "../../format.ts";
 import { OpenOrders } from "../../trading/open-orders.tsx";
 import { PositionsTable } from "../../trading/positions.tsx";
 import { type ValuedPosition, valuePosition } from "../../trading/valuation.ts";

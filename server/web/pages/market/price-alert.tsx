@@ -1,6 +1,6 @@
 /** The dialog that sets a price alert on an outcome of a market. */
 import { useState } from "preact/hooks";
-import { alertPrice, cents } from "../../format.ts";
+import { alertPrice, cents } from "../../../util/format.ts";
 import { parsePrice } from "../../parse.ts";
 import { request } from "../../session.ts";
 import type { Market, PriceAlert } from "../../types.ts";

@@ -1,5 +1,6 @@
 /** What a market pays on, when it closes, and how it was resolved. */
-import { cents, dateTime } from "../../format.ts";
+import { cents } from "../../../util/format.ts";
+import { dateTime } from "../../dates.ts";
 import type { Market } from "../../types.ts";
 import { PageFacts } from "../../ui/page-facts.tsx";
 

@@ -2,8 +2,8 @@
 import { useState } from "preact/hooks";
 import { MAX_QUANTITY, MICRO_PER_SHARE } from "../../../../engine/limits.ts";
 import { mergeFeeMicro } from "../../../../engine/money.ts";
+import { money, percent, shares } from "../../../util/format.ts";
 import { balance, positions } from "../../account-state.ts";
-import { money, percent, shares } from "../../format.ts";
 import { useIdempotencyKey } from "../../idempotency-key.ts";
 import { useMarkets } from "../../market-cache.ts";
 import { request } from "../../session.ts";

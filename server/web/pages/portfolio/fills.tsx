@@ -1,6 +1,7 @@
 /** The user's fills, newest first. */
 import { tradedMicro } from "../../../../engine/money.ts";
-import { capitalized, money, priceNumber, rowClock, shares, signedMoney } from "../../format.ts";
+import { capitalized, money, priceNumber, shares, signedMoney } from "../../../util/format.ts";
+import { rowClock } from "../../dates.ts";
 import { outcomeName, useMarkets } from "../../market-cache.ts";
 import { SideBadge, sideName, subjectColumns } from "../../trading/order-name.tsx";
 import type { Market, Order, OwnFill } from "../../types.ts";

@@ -1,6 +1,7 @@
 /** The user's orders of every state, newest first. */
+
+import { humanize, priceNumber, shares } from "../../../util/format.ts";
 import { reasonText } from "../../error-messages.ts";
-import { humanize, priceNumber, shares } from "../../format.ts";
 import { useMarkets } from "../../market-cache.ts";
 import { orderColumns } from "../../trading/open-orders.tsx";
 import { FilledTrack, orderTerms } from "../../trading/order-name.tsx";

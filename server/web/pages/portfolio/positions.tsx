@@ -1,6 +1,7 @@
 /** Open positions valued at last prices. */
+
+import { shares } from "../../../util/format.ts";
 import { hasMorePositions, MAX_LOADED, positions } from "../../account-state.ts";
-import { shares } from "../../format.ts";
 import { PositionsTable } from "../../trading/positions.tsx";
 import { useValuedPositions } from "../../trading/valuation.ts";
 import { Loading, Notice } from "../../ui/notices.tsx";

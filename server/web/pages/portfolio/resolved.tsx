@@ -1,6 +1,7 @@
 /** What resolved markets paid the user. */
 import { MICRO_PER_BPS } from "../../../../engine/limits.ts";
-import { date, money, priceNumber, shares } from "../../format.ts";
+import { money, priceNumber, shares } from "../../../util/format.ts";
+import { date } from "../../dates.ts";
 import { outcomeName, useMarkets } from "../../market-cache.ts";
 import { winnerOf } from "../../market-facts.ts";
 import { RowMarket } from "../../trading/order-name.tsx";

@@ -1,6 +1,8 @@
 /** What the portfolio is worth, over time and now, with the wallet beside it. */
+
+import { capitalized, money, spendable, statusText } from "../../../util/format.ts";
 import { balance, positions } from "../../account-state.ts";
-import { capitalized, date, dateTime, money, spendable, statusText } from "../../format.ts";
+import { date, dateTime } from "../../dates.ts";
 import { href } from "../../router.ts";
 import { request } from "../../session.ts";
 import { sumOf, useValuedPositions, worthOf } from "../../trading/valuation.ts";

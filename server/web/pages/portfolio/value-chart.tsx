@@ -1,7 +1,8 @@
 /** The portfolio's value or profit over time. */
 import { useEffect, useRef, useState } from "preact/hooks";
+import { money, signedMoney } from "../../../util/format.ts";
 import { exchangeTime } from "../../clock.ts";
-import { dateTime, money, shortDate, signedMoney } from "../../format.ts";
+import { dateTime, shortDate } from "../../dates.ts";
 import { request } from "../../session.ts";
 import type { PortfolioHistory } from "../../types.ts";
 import { ErrorNotice } from "../../ui/notices.tsx";

@@ -1,5 +1,5 @@
 /** The user's second factors, with buttons to add and remove them. */
-import { date, dateTime } from "../../format.ts";
+import { date, dateTime } from "../../dates.ts";
 import type { SecondFactor, SecondFactors } from "../../types.ts";
 import { Badge } from "../../ui/badge.tsx";
 

@@ -1,5 +1,5 @@
 /** The user's deposits. */
-import { dateTime } from "../../format.ts";
+import { dateTime } from "../../dates.ts";
 import { request } from "../../session.ts";
 import type { Deposit, DepositInstructions } from "../../types.ts";
 import { Money } from "../../ui/amounts.tsx";

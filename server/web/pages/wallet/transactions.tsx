@@ -1,7 +1,8 @@
 /** Every change of the user's balance, with filters and a CSV download. */
 import "./transactions.css";
+import { humanize, signedMoney } from "../../../util/format.ts";
 import type { Query } from "../../api.ts";
-import { dateTime, humanize, signedMoney } from "../../format.ts";
+import { dateTime } from "../../dates.ts";
 import { marketName, outcomeName, useMarkets } from "../../market-cache.ts";
 import { href, search, setSearch } from "../../router.ts";
 import type { Market, Transaction } from "../../types.ts";

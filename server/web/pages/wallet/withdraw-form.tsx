@@ -1,10 +1,10 @@
 /** Requests a withdrawal, after a confirmation dialog. */
 import { useState } from "preact/hooks";
+import { exactMoney } from "../../../util/format.ts";
 import { evmAddressFault } from "../../../wallet/evm-address.ts";
 import { MAX_ADDRESS_LENGTH, MAX_PAYMENT_MICRO } from "../../../wallet/limits.ts";
 import { balance } from "../../account-state.ts";
 import { ApiError } from "../../api.ts";
-import { exactMoney } from "../../format.ts";
 import { useIdempotencyKey } from "../../idempotency-key.ts";
 import { parseMoney } from "../../parse.ts";
 import { request } from "../../session.ts";

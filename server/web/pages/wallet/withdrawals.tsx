@@ -1,6 +1,8 @@
 /** The user's withdrawals: requests, statuses, cancellation. */
+
+import { exactMoney, statusText } from "../../../util/format.ts";
+import { dateTime } from "../../dates.ts";
 import { errorMessage } from "../../error-messages.ts";
-import { dateTime, exactMoney, statusText } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { Withdrawal } from "../../types.ts";

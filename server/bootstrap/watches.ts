@@ -1,14 +1,109 @@
 /**
- * Watches how far the tables are behind the log, and what keeps the projector from writing them. New orders are refused with
- * 50300 before the lag is too long for a restart, until the projector has caught up; cancels never are. Never touches the
- * tables.
+ * What the server watches while it runs: the machine's clock, its own open files, threads that make no progress, and how
+ * far the tables are behind the log. They report, and pause trading; they end nothing.
  */
+import { type Stats, statSync } from "node:fs";
+import { stat } from "node:fs/promises";
 import { type LogProgress, Obstacle } from "../../engine/log/progress.ts";
 import { systemClock } from "../../engine/util/clock.ts";
 import { overloaded } from "../errors.ts";
 import type { Logger } from "../logger.ts";
+import type { Timeline } from "../util/timeline.ts";
 import type { TradingGate } from "../writes/trading-gate.ts";
 import { type LagBounds, MAX_LAG, MAX_LAG_MARKS } from "./limits.ts";
+
+/** A smaller step of the clock leaves no line in the log. */
+const MIN_LAG_MS = 1_000;
+
+/**
+ * Warns when the machine's clock falls behind the times on record, once per occurrence. Returns the function that checks
+ * it; `now` is what the clock says, ms.
+ */
+export function createClockWatch(timeline: Timeline, logger: Logger): (now: number) => void {
+  let isBehind = false;
+  return (now) => {
+    const behindMs = timeline.lag(now);
+    const wasBehind = isBehind;
+    isBehind = behindMs >= MIN_LAG_MS;
+    if (!isBehind || wasBehind) return;
+    logger.warn(
+      { behindMs },
+      "the machine's clock is behind the last timestamp: timestamps stand still until it has caught up",
+    );
+  };
+}
+
+const identityOf = ({ dev, ino }: Stats): string => `${dev}/${ino}`;
+
+/**
+ * Detects that an open file is no longer the one under its name: someone moved, deleted or replaced it, and everything
+ * written to it is lost with the process. Reads no contents.
+ */
+export class FileGuard {
+  private readonly identities: ReadonlyMap<string, string>;
+
+  /** @param paths of open files */
+  constructor(paths: readonly string[]) {
+    this.identities = new Map(paths.map((path) => [path, identityOf(statSync(path))]));
+  }
+
+  /** The first path that names another file or none; null where all are in place. */
+  async changed(): Promise<string | null> {
+    for (const [path, identity] of this.identities) {
+      try {
+        if (identityOf(await stat(path)) !== identity) return path;
+      } catch (error) {
+        // Any other error (too many open files, a slow network) says nothing about the file.
+        if ((error as NodeJS.ErrnoException).code === "ENOENT") return path;
+      }
+    }
+    return null;
+  }
+}
+
+export interface Watched {
+  readonly name: string;
+  /** The amount of work that waits. */
+  readonly waiting: () => number;
+  /** Changes whenever some of the work is done. */
+  readonly position: () => number;
+}
+
+interface State {
+  readonly watched: Watched;
+  position: number;
+  /** Ticks in a row without progress while work waited. */
+  stalledTicks: number;
+}
+
+/**
+ * Detects a thread that is alive and makes no progress while work waits: an endless loop, or a lock that is never
+ * released. It counts its own ticks instead of reading a clock, so that neither a suspended machine nor a busy gateway
+ * counts against a thread.
+ */
+export class Watchdog {
+  private readonly maxTicks: number;
+  private readonly states: State[];
+
+  /** @param maxTicks how many ticks in a row without progress make a stall */
+  constructor(watched: readonly Watched[], maxTicks: number) {
+    this.maxTicks = maxTicks;
+    this.states = watched.map((each) => ({ watched: each, position: each.position(), stalledTicks: 0 }));
+  }
+
+  /** Returns the name of a stalled thread, else null. */
+  tick(): string | null {
+    for (const state of this.states) {
+      const { watched } = state;
+      const position = watched.position();
+      if (position !== state.position || watched.waiting() === 0) state.stalledTicks = 0;
+      else state.stalledTicks++;
+      state.position = position;
+      if (state.stalledTicks >= this.maxTicks) return watched.name;
+    }
+    return null;
+  }
+}
 
 const BEHIND = overloaded("the tables are too far behind the log: retry later");
 
@@ -33,6 +128,10 @@ interface Mark {
   readonly at: number;
 }
 
+/**
+ * Watches how far the tables are behind the log, and what keeps the projector from writing them. Trading pauses before the
+ * lag is too long for a restart, until the projector has caught up. Never touches the tables.
+ */
 export class ProjectionLag {
   private readonly options: ProjectionLagOptions;
   private readonly bounds: LagBounds;

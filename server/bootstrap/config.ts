@@ -5,14 +5,14 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { resolve } from "node:path";
-import type { Durability } from "../engine/util/wal-database.ts";
-import { TWO_PERSON_ACTIONS, type TwoPersonAction } from "./accounts/approvals.ts";
+import type { Durability } from "../../engine/util/wal-database.ts";
+import { TWO_PERSON_ACTIONS, type TwoPersonAction } from "../accounts/approvals.ts";
+import { ConfigError } from "../errors.ts";
+import { isAddressRange } from "../http/client-address.ts";
+import { DEFAULT_RATE_LIMITS, type RateLimits } from "../http/rate-limiter.ts";
+import { readSocialProviders, type SocialProvider } from "../sign-in/social-sign-in.ts";
+import { type AddressRule, readAddressRule } from "../wallet/withdrawal-address.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
-import { ConfigError } from "./errors.ts";
-import { isAddressRange } from "./http/client-address.ts";
-import { DEFAULT_RATE_LIMITS, type RateLimits } from "./http/rate-limiter.ts";
-import { readSocialProviders, type SocialProvider } from "./sign-in/social-sign-in.ts";
-import { type AddressRule, readAddressRule } from "./wallet/withdrawal-address.ts";
 
 export interface Config {
   /** False: no port is open, and only the control socket takes requests. */

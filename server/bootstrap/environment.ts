@@ -5,10 +5,10 @@
 import { availableParallelism } from "node:os";
 import Type, { type Static, type TSchema } from "typebox";
 import { Compile } from "typebox/compile";
-import { MAX_MERGE_FEE_BPS } from "../engine/limits.ts";
-import { ConfigError } from "./errors.ts";
-import { EVM } from "./wallet/withdrawal-address.ts";
-import { MAX_WS_CONNECTIONS, SOCKETS_PER_ADDRESS } from "./websocket/limits.ts";
+import { MAX_MERGE_FEE_BPS } from "../../engine/limits.ts";
+import { ConfigError } from "../errors.ts";
+import { EVM } from "../wallet/withdrawal-address.ts";
+import { MAX_WS_CONNECTIONS, SOCKETS_PER_ADDRESS } from "../websocket/limits.ts";
 
 const MAX_ENGINE_THREADS = 64;
 const MAX_LOG_DAYS = 36_500;

@@ -1,11 +1,19 @@
-/** How the bounds of the server's rooms relate, to each other and to the engine's: asserted when the process starts. */
+/**
+ * The checks before anything is opened: bounds that depend on each other, native packages, this version of Node.
+ */
+import type * as Uws from "uWebSockets.js";
 import assert from "node:assert";
-import { MAX_CHAIN_COMMANDS, MAX_LIVE_ORDERS, TRADING_FEE_BPS } from "../engine/limits.ts";
-import { LIVE_ORDERS_OF_TIER, MAX_OWN_LIVE_ORDERS, MAX_OWN_REBATE_BPS } from "./accounts/limits.ts";
-import { MAX_IDENTIFIER_RATE_BUCKETS, MAX_PAGE_LIMIT, SIGN_IN_REFUSALS_PER_SECOND } from "./http/limits.ts";
-import { MAX_RECENT_TRADES, MAX_TRADES_WALKED } from "./markets/limits.ts";
-import { MAX_USERS_WALKED } from "./operators/limits.ts";
-import { EXPORT_SLICE_ROWS, MAX_AUDIT_WALKED, MAX_ROWS_WALKED } from "./queries/limits.ts";
+import { assertEngineLimits } from "../../engine/limit-relations.ts";
+import { MAX_CHAIN_COMMANDS, MAX_LIVE_ORDERS, TRADING_FEE_BPS } from "../../engine/limits.ts";
+import { hashFlaw } from "../../engine/util/node-support.ts";
+import { loadSqlite } from "../../engine/util/sqlite.ts";
+import { LIVE_ORDERS_OF_TIER, MAX_OWN_LIVE_ORDERS, MAX_OWN_REBATE_BPS } from "../accounts/limits.ts";
+import { MAX_IDENTIFIER_RATE_BUCKETS, MAX_PAGE_LIMIT, SIGN_IN_REFUSALS_PER_SECOND } from "../http/limits.ts";
+import { loadUws } from "../http/uws.ts";
+import type { Logger } from "../logger.ts";
+import { MAX_RECENT_TRADES, MAX_TRADES_WALKED } from "../markets/limits.ts";
+import { MAX_USERS_WALKED } from "../operators/limits.ts";
+import { EXPORT_SLICE_ROWS, MAX_AUDIT_WALKED, MAX_ROWS_WALKED } from "../queries/limits.ts";
 import {
   MAX_CLIENT_ORDER_IDS,
   MAX_CLIENT_ORDER_IDS_PER_USER,
@@ -13,7 +21,7 @@ import {
   MAX_RECENTLY_ENDED_ORDERS,
   RESERVED_PART,
   SMALL_LIVE_ORDERS,
-} from "./trading/limits.ts";
+} from "../trading/limits.ts";
 import {
   HEARTBEAT_MS,
   MAX_HELD_UPDATE_BYTES,
@@ -23,10 +31,21 @@ import {
   MAX_WS_MESSAGE_BYTES,
   REPLAY_SLICE_BYTES,
   SOCKET_TICK_MS,
-} from "./websocket/limits.ts";
+} from "../websocket/limits.ts";
+
+/** Returns uWebSockets.js. @throws PlatformError where a native package can't be loaded */
+export async function preparePlatform(logger: Logger): Promise<typeof Uws> {
+  assertEngineLimits();
+  assertServerLimits();
+  const uws = await loadUws();
+  loadSqlite();
+  const flaw = hashFlaw(process.versions.node);
+  if (flaw !== null) logger.warn(flaw);
+  return uws;
+}
 
 /** Asserts that no two bounds of the server contradict each other. Called once at startup. */
-export function assertServerLimits(): void {
+function assertServerLimits(): void {
   // Orders.
   assert(2 * MAX_QUOTES <= MAX_CHAIN_COMMANDS, "one chain replaces all quotes of a market");
   assert(MAX_QUOTES <= SMALL_LIVE_ORDERS, "a small account can quote a market from the reserve");
