@@ -3,6 +3,7 @@
  * daily activity. One server goes through kill -9, SIGTERM and another kill -9; each subject is checked after each.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectOver, PAGE_URL, Page } from "../sign-in/page.ts";
 import { clockAt, expectBalanced, expectEndsWell, expectUnlogged } from "../support/checks.ts";
 import type { Answer, Client } from "../support/client.ts";
 import { expectUnkept, RECOUNT_HOURS, rowsOf, withDatabase } from "../support/data-dir.ts";
@@ -24,7 +25,6 @@ import { refusedUpgrade } from "../support/socket.ts";
 import { BUY, cancelAll, expectRefused, post as order, SELL, terms } from "../support/trading.ts";
 import { type TestMarket, USDC, type UserSpec, World } from "../support/world.ts";
 import { activity, awayFromMidnight, DAY_MS, expectOverLimit, expectUsed, TEST_MS, TIER_1 } from "./daily-activity.ts";
-import { expectOver, PAGE_URL, Page } from "./page.ts";
 
 const NEW_PASSWORD = "nine lanterns over the weir";
 /** Accounts that wait for the verification of their address. */

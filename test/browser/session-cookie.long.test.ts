@@ -1,7 +1,7 @@
 /**
  * The session cookie in a real browser: scripts can't read it, reloads and tabs share it, other sites can't use it, and a
  * sign-in at another site's identity provider sets it. The pages are stubs served by a proxy in front of the server;
- * test/accounts/cookie-sessions.test.ts covers the server side.
+ * test/sign-in/cookie-sessions.test.ts covers the server side.
  */
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

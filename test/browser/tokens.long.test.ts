@@ -1,5 +1,5 @@
 /**
- * The life of a token on the page: created, shown once, used by a separate process, revoked. test/accounts/pats.test.ts
+ * The life of a token on the page: created, shown once, used by a separate process, revoked. test/sign-in/pats.test.ts
  * covers what tokens can do.
  */
 import { execFile } from "node:child_process";

@@ -3,6 +3,15 @@
  * valid. For an address that a stranger registered, see password-changes.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  accountRequests,
+  HIDDEN_ROUNDS,
+  MAX_MESSAGES_PER_HOUR,
+  me,
+  NEW_PASSWORD,
+  sight,
+  statusesOf,
+} from "../accounts/account-requests.ts";
 import type { Answer } from "../support/client.ts";
 import {
   freshEmail,
@@ -18,15 +27,6 @@ import {
 import { HIGH_LIMITS } from "../support/rates.ts";
 import { expectRefused } from "../support/trading.ts";
 import { PUBLIC_URL, type UserSpec, World } from "../support/world.ts";
-import {
-  accountRequests,
-  HIDDEN_ROUNDS,
-  MAX_MESSAGES_PER_HOUR,
-  me,
-  NEW_PASSWORD,
-  sight,
-  statusesOf,
-} from "./account-requests.ts";
 
 const FLOODED = Array.from({ length: 8 }, (_, i) => `flooded-${i}`);
 

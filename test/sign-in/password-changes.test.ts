@@ -3,6 +3,16 @@
  * a victim's address and waits for the victim to use the account.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  accountRequests,
+  HIDDEN_ROUNDS,
+  MAX_MESSAGES_PER_HOUR,
+  me,
+  me401,
+  NEW_PASSWORD,
+  sight,
+  statusesOf,
+} from "../accounts/account-requests.ts";
 import { eventually, expectEnded } from "../support/checks.ts";
 import type { Answer } from "../support/client.ts";
 import {
@@ -26,16 +36,6 @@ import { Socket } from "../support/socket.ts";
 import { ThirdParty } from "../support/third-party.ts";
 import { expectRefused } from "../support/trading.ts";
 import { PUBLIC_URL, World } from "../support/world.ts";
-import {
-  accountRequests,
-  HIDDEN_ROUNDS,
-  MAX_MESSAGES_PER_HOUR,
-  me,
-  me401,
-  NEW_PASSWORD,
-  sight,
-  statusesOf,
-} from "./account-requests.ts";
 
 const TIMED_USERS = 12;
 

@@ -3,6 +3,7 @@
  * tier 2. For what each tier may trade, see kyc.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { accountRequests, MAX_MESSAGES_PER_HOUR, me, statusesOf } from "../accounts/account-requests.ts";
 import type { Answer, Client, OrderJson } from "../support/client.ts";
 import { rowsOf } from "../support/data-dir.ts";
 import {
@@ -19,7 +20,6 @@ import { HIGH_LIMITS } from "../support/rates.ts";
 import { Socket } from "../support/socket.ts";
 import { BUY, expectRefused, terms } from "../support/trading.ts";
 import { ALL_SCOPES, PUBLIC_URL, type TestMarket, USDC, type UserSpec, World } from "../support/world.ts";
-import { accountRequests, MAX_MESSAGES_PER_HOUR, me, statusesOf } from "./account-requests.ts";
 
 const MAX_WRONG_CODES = 5;
 
