@@ -12,6 +12,7 @@ import {
   HASH_BYTES,
   HEADER_BYTES,
   hashOf,
+  previousHash,
   readHeader,
   writeHeader,
 } from "./batch-format.ts";
@@ -60,9 +61,16 @@ export class LogAppender {
   private length = 0;
   private records = 0;
   private texts = 0;
+  /** True from `begin` until the commit. */
+  private isOpen = false;
+  private hasRequests = false;
+  /** The last batch's number of the last entry before it. */
+  private lastEntry = 0;
   private readonly insert: Database.Statement;
 
   constructor(db: Database.Database, end: LogEnd) {
+    assert(end.batch >= 0 && end.records >= 0, "a log ends at a batch, or before the first");
+    assert(end.hash.length === HASH_BYTES, "a log's end has a hash");
     this.end = end;
     this.insert = db.prepare("INSERT INTO batches VALUES (?, ?, ?)");
   }
@@ -77,11 +85,15 @@ export class LogAppender {
     this.length = HEADER_BYTES;
     this.records = 0;
     this.texts = 0;
+    this.isOpen = true;
+    this.hasRequests = false;
   }
 
   /** Copies records, before any text. */
   addRecords(bytes: Uint8Array): void {
-    assert(this.texts === 0, "records come before texts");
+    assert(this.isOpen, "a batch is open");
+    assert(this.texts === 0 && !this.hasRequests, "records come before texts and requests");
+    assert(bytes.length % RECORD_BYTES === 0, "records are whole");
     this.reserve(bytes.length);
     this.body.set(bytes, this.length);
     this.length += bytes.length;
@@ -90,14 +102,18 @@ export class LogAppender {
 
   /** Copies one record's text, before any request. @param bytes its most bytes @param write writes it; returns its end */
   addText(bytes: number, write: (body: Buffer, at: number) => number): void {
+    assert(this.isOpen && !this.hasRequests, "texts come before requests");
     this.reserve(bytes);
     const end = write(this.body, this.length);
+    assert(end >= this.length && end <= this.length + bytes, "a text stays within its most bytes");
     this.texts += end - this.length;
     this.length = end;
   }
 
   /** Copies a request, after all texts. */
   addRequest(payload: Uint8Array): void {
+    assert(this.isOpen && payload.length > 0, "a request has a content");
+    this.hasRequests = true;
     this.reserve(payload.length + 4);
     this.body.writeUInt32LE(payload.length, this.length);
     this.body.set(payload, this.length + 4);
@@ -115,10 +131,19 @@ export class LogAppender {
     const time = Math.max(this.end.at, at);
     const writes = length - HEADER_BYTES - records * RECORD_BYTES - texts;
     const header = { number, at: time, position, lastEntry, exchange, records, texts, writes, flags };
+    assert(this.isOpen, "a batch is open");
+    assert(records > 0 || writes > 0, "no batch is empty");
     assert(bodyBytes(header) === length, "a body is the sum of its parts");
+    assert(lastEntry >= this.lastEntry, "entries' numbers never fall");
     writeHeader(this.body, header, hash);
     const body = this.body.subarray(0, length);
-    this.insert.run(number, time, body);
+    const { changes } = this.insert.run(number, time, body);
+    assert(changes === 1, "a batch is one row");
+    assert(previousHash(body).equals(hash), "a batch names the hash of the one before");
+    const written = readHeader(body);
+    assert(written.number === number && written.position === position, "a header says what was meant");
+    this.isOpen = false;
+    this.lastEntry = lastEntry;
     this.end = { exchange, batch: number, records: position + records, at: time, hash: hashOf(body) };
     this.flags = 0;
     return length;

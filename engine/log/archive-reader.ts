@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, existsSync, fstatSync, openSync, readSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
+import { assert } from "../util/assert.ts";
 import { type ArchiveDescription, LENGTH_BYTES, readDescription } from "./archive-format.ts";
 import { readHeader } from "./batch-format.ts";
 import { BrokenLog, requireFile } from "./broken-log.ts";
@@ -93,6 +94,7 @@ export class ArchiveReader implements LogReader {
   /** Decompresses a part of the file that consists of whole members. */
   private read(from: number, to: number): Buffer {
     requireFile(this.path);
+    assert(from >= 0 && to > from, "a member has bytes");
     const compressed = Buffer.alloc(to - from);
     let file: number;
     try {

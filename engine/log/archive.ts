@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { gzipSync } from "node:zlib";
+import { assert } from "../util/assert.ts";
 import { writeDurably } from "../util/durable-file.ts";
 import {
   ARCHIVE_FORMAT,
@@ -64,6 +65,7 @@ function writeMembers(options: ArchiveOptions, append: (bytes: Uint8Array) => vo
     onBody?.(body);
   }
   const { last, hash } = chain;
+  assert(last === null || (first !== null && last.number >= first.header.number), "batches rise");
   if (first === null || last === null) throw new BrokenLog(`the log has no batch of ${day}`);
   return {
     format: ARCHIVE_FORMAT,
@@ -107,6 +109,11 @@ class MemberWriter {
   /** Adds a batch to the open member, which may begin with it. */
   add(number: number, body: Buffer): void {
     if (this.size > 0 && this.size + body.length > MEMBER_BYTES) this.flush();
+    const last = this.members.at(-1);
+    assert(
+      last === undefined || (number > last[0] && this.bytes >= last[1]),
+      "members lie in the order of their batches",
+    );
     if (this.size === 0) this.members.push([number, this.bytes]);
     const length = Buffer.alloc(LENGTH_BYTES);
     length.writeUInt32LE(body.length);

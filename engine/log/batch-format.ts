@@ -50,6 +50,28 @@ const AT_WRITES = 56;
 const AT_FLAGS = 60;
 const AT_PREVIOUS = 64;
 
+/** How the layout's constants relate. Called once at startup. */
+export function assertBatchLayout(): void {
+  assert(AT_VERSION === 4 && AT_NUMBER === AT_VERSION + 4, "the version follows the magic");
+  const doubles = [AT_NUMBER, AT_AT, AT_POSITION, AT_LAST_ENTRY, AT_EXCHANGE, AT_RECORDS];
+  assert(
+    doubles.every((at, i) => at === AT_NUMBER + 8 * i && at % 8 === 0),
+    "the header's doubles follow each other, aligned",
+  );
+  const words = [AT_RECORDS, AT_TEXTS, AT_WRITES, AT_FLAGS, AT_PREVIOUS];
+  assert(
+    words.every((at, i) => at === AT_RECORDS + 4 * i),
+    "the header's words follow each other",
+  );
+  assert(HEADER_BYTES === AT_PREVIOUS + HASH_BYTES, "the hash ends the header");
+  assert(HEADER_BYTES % 8 === 0 && R.RECORD_BYTES % 8 === 0, "records lie aligned in a body that does");
+  assert(HASH_BYTES === 32, "a SHA-256 has 32 bytes");
+  assert(Number.isInteger(Math.log2(BLOCK_RECORDS)), "a block is a power of two");
+}
+
+/** True for what a header's doubles hold. */
+const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
+
 export interface BatchHeader {
   readonly number: number;
   /** ms */
@@ -76,6 +98,10 @@ export const bodyBytes = ({ records, texts, writes }: Pick<BatchHeader, "records
 
 /** Writes the header of `body`, which its other parts follow. @param previous the hash of the previous body */
 export function writeHeader(body: Buffer, header: BatchHeader, previous: Buffer): void {
+  assert(header.number > 0 && Number.isSafeInteger(header.number), "batches are numbered from 1");
+  assert(isCount(header.position) && isCount(header.lastEntry) && isCount(header.at), "a header holds whole numbers");
+  assert(previous.length === HASH_BYTES, "a body names the hash of the one before");
+  assert(body.length >= bodyBytes(header), "the body has room for its parts");
   body.writeUInt32LE(MAGIC, 0);
   body.writeUInt32LE(FORMAT_VERSION, AT_VERSION);
   body.writeDoubleLE(header.number, AT_NUMBER);
@@ -125,6 +151,7 @@ export interface Records {
 /** Copies the body only if it lies unaligned in memory. */
 export function recordsOf(body: Buffer, { records: count }: Pick<BatchHeader, "records">): Records {
   const bytes = count * R.RECORD_BYTES;
+  assert(HEADER_BYTES + bytes <= body.length, "records end within their batch");
   const isAligned = (body.byteOffset + HEADER_BYTES) % 8 === 0;
   const [buffer, at] = isAligned
     ? [body.buffer, body.byteOffset + HEADER_BYTES]
@@ -178,11 +205,13 @@ export class TextReader {
 
   private double(): number {
     this.at += 8;
+    assert(this.at <= this.body.length, "a text ends within its batch");
     return this.body.readDoubleLE(this.at - 8);
   }
 
   private text(length: number): string | null {
     this.at += length;
+    assert(this.at <= this.body.length, "a text ends within its batch");
     return length === 0 ? null : this.body.toString("latin1", this.at - length, this.at);
   }
 }

@@ -6,6 +6,7 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { OrderTexts } from "../ring/order-texts.ts";
 import { RingGate, type RingMemory } from "../ring/ring.ts";
 import { Waker } from "../ring/waker.ts";
+import { assert } from "../util/assert.ts";
 import type { Clock } from "../util/clock.ts";
 import { Histogram, type HistogramMemory } from "../util/histogram.ts";
 import type { MicroClock } from "../util/micro-clock.ts";
@@ -41,6 +42,7 @@ export class LogStage {
   private readonly progress: LogProgress;
   private readonly gateway: Waker;
   private received = 0;
+  private lastRequest = 0;
 
   constructor(setup: LogSetup, gateway: Waker, clock: Clock, microClock: MicroClock) {
     this.port = setup.port;
@@ -109,7 +111,11 @@ export class LogStage {
       this.received = (this.received + 1) | 0;
       const content = message.message as LogMessage;
       if ("trimThrough" in content) this.log.trimUpTo(content.trimThrough);
-      else requests.push(content);
+      else {
+        assert(content.id > this.lastRequest, "requests arrive in their order");
+        this.lastRequest = content.id;
+        requests.push(content);
+      }
     }
   }
 }

@@ -12,6 +12,7 @@ import { EngineEvent } from "../ring/engine-event.ts";
 import { MAX_TEXT_BYTES, type OrderTexts } from "../ring/order-texts.ts";
 import { EventKind, RECORD_BYTES, RECORD_WORDS } from "../ring/records.ts";
 import type { RingGate } from "../ring/ring.ts";
+import { assert } from "../util/assert.ts";
 import type { MicroClock } from "../util/micro-clock.ts";
 import { emptyWal } from "../util/wal-database.ts";
 import { LogAppender, type LogEnd } from "./append.ts";
@@ -119,12 +120,16 @@ export class Log {
     let isDurable = requests.length > 0;
     this.orders = 0;
     for (const part of this.parts) if (this.numberEvents(part)) isDurable = true;
+    assert(numbering.lastEntry >= lastEntry, "numbers rise");
     if (isDurable) {
       appender.begin();
       for (const part of this.parts) this.copyRecords(part);
       for (const part of this.parts) this.copyTexts(part);
       for (const { payload } of requests) appender.addRequest(payload);
+      const before = appender.last;
       this.grown.bytes += appender.commit(Math.max(numbering.at, this.now()), lastEntry);
+      assert(appender.last.batch === before.batch + 1, "a pass is one batch");
+      assert(appender.last.records === before.records + records, "a batch has all records of its pass");
       this.grown.batches++;
     }
     this.show(isDurable, startedAt);
@@ -157,6 +162,7 @@ export class Log {
 
   /** Deletes batches up to this one while the log is idle, but never the last. */
   trimUpTo(number: number): void {
+    assert(number <= this.appender.last.batch, "only what the log has can be archived");
     this.trimThrough = Math.max(this.trimThrough, number);
   }
 
@@ -180,6 +186,7 @@ export class Log {
     for (let i = 0; i < parts.length; i++) {
       const part = parts[(this.first + i) % parts.length]!;
       const available = part.gate.available();
+      assert(available >= 0 && available <= part.gate.mask + 1, "a ring holds no more than its records");
       part.count = total > 0 && total + available > MAX_RECORDS ? 0 : available;
       total += part.count;
     }
@@ -216,13 +223,14 @@ export class Log {
     if (end > bytes.length) this.appender.addRecords(bytes.subarray(0, end - bytes.length));
   }
 
-  private copyTexts({ gate, texts }: Part): void {
+  private copyTexts({ gate, texts, count }: Part): void {
     const { event } = this;
     const { words, doubles, mask, tail } = gate;
     for (let i = 0, left = texts; left > 0; i++) {
       event.at(words, doubles, ((tail + i) & mask) * RECORD_WORDS);
       if (event.kind !== EventKind.orderPlaced || !hasText(event)) continue;
       left--;
+      assert(i < count, "texts belong to records of their pass");
       this.appender.addText(8 + MAX_TEXT_BYTES, (body, at) => this.writeText(event, body, at));
     }
   }
@@ -242,6 +250,7 @@ export class Log {
     }
     this.stamps.resolve(durableAt);
     for (const { gate, count } of this.parts) {
+      assert(!isDurable || this.progress.committedBatch === this.appender.last.batch, "gates open after the commit");
       gate.tail = (gate.tail + count) | 0;
       gate.open();
     }
@@ -261,6 +270,7 @@ export class Log {
       bytes += Number(size);
       this.oldest++;
     }
+    assert(this.oldest <= this.appender.last.batch, "the last batch stays");
     this.deleteBatches.run(this.oldest);
     return true;
   }

@@ -43,6 +43,7 @@ export class Numbering {
 
   /** Numbers a request's ledger entries; returns the first one's number, 0 for none. @param at ms */
   request(entries: number, at: number): number {
+    assert(Number.isInteger(entries) && entries >= 0, "a request creates whole entries");
     this.at = Math.max(this.at, at);
     const first = entries === 0 ? 0 : this.lastEntry + 1;
     this.lastEntry += entries;
@@ -60,11 +61,13 @@ export class Numbering {
     if (traits.entries > 0) event.fillId = this.lastEntry += 1;
     if (event.kind === EventKind.setsMerged && mergeFeeMicro(event.quantity, event.mergeFeeBps) > 0) this.lastEntry++;
     if (event.isUpdate) this.update(event);
+    assert(Number.isSafeInteger(this.lastEntry), "numbers are exact");
     return traits.isDurable;
   }
 
   private update(event: EngineEvent): void {
     const { user } = event;
+    assert(user > 0, "an order has a user");
     if (user >= this.sequences.length) this.sequences = withIndex(this.sequences, user);
     event.userSequence = ++this.sequences[user]!;
   }
@@ -79,6 +82,7 @@ export class Numbering {
   /** Raises an event's time to that of the event before it. */
   private raiseTime(event: EngineEvent): void {
     const { time } = event;
+    assert(time > 0, "an event has a time");
     if (time >= this.at) {
       this.at = time;
       return;

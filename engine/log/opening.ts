@@ -165,6 +165,7 @@ export class OpeningTracker {
 
   private place(event: EngineEvent): void {
     const { packed, slot, orderId, type, timeInForce, selfTradePrevention } = event;
+    assert(orderId > 0 && event.remaining > 0, "an order that rests has an id and shares left");
     const index = this.allocate();
     if (slot >= this.bySlot.length) this.bySlot = withIndex(this.bySlot, slot);
     this.bySlot[slot] = index;
@@ -186,6 +187,7 @@ export class OpeningTracker {
   /** A fill, a reduction or an amend leaves the order live. */
   private change(event: EngineEvent): void {
     const order = this.orderAt(this.find(event));
+    assert(event.remaining > 0, "a live order has shares left");
     order.quantity = event.remaining;
     if (event.kind === R.EventKind.orderFilled) return;
     order.price = event.price;
@@ -202,6 +204,7 @@ export class OpeningTracker {
     this.orderAt(index).orderId = 0;
     this.free.push(index);
     this.live--;
+    assert(this.live >= 0 && this.live === this.used - this.free.length, "every index is live or free");
   }
 
   /** The index of the live order that the event names. */

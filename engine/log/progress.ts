@@ -9,6 +9,8 @@
  *   then 32-bit words: 0 the log stage wants a checkpoint; 16 the gateway wants the projector to stop; 32 the projector has
  *   finished the checkpoint; 48 what keeps the projector from writing, and 49 that a checkpoint of the tables failed
  */
+import { assert } from "../util/assert.ts";
+
 const COMMITTED = 0;
 const PROJECTED = 16;
 const WANTED = 32;
@@ -34,6 +36,13 @@ export interface Position {
   readonly records: number;
   /** ms */
   readonly at: number;
+}
+
+/** How the cells lie. Called once at startup. */
+export function assertProgressLayout(): void {
+  assert(PROJECTED - COMMITTED >= 16 && WANTED - PROJECTED >= 16, "no two writers share 128 bytes");
+  assert(AT < 16 && WANTED + 1 <= CELLS && TABLES_CHECKPOINT_FAILED < WORDS, "every cell lies in the memory");
+  assert(STOP - CHECKPOINT_WANTED >= 16 && OBSTACLE > CHECKPOINT_DONE, "the words of two writers lie apart");
 }
 
 export class LogProgress {
@@ -153,6 +162,8 @@ export class LogProgress {
   }
 
   private write(cell: number, { batch, records, at }: Position): void {
+    assert(BigInt(batch) >= Atomics.load(this.cells, cell + BATCH), "no batch comes back");
+    assert(BigInt(records) >= Atomics.load(this.cells, cell + RECORDS), "no record comes back");
     Atomics.store(this.cells, cell + AT, BigInt(at));
     Atomics.store(this.cells, cell + RECORDS, BigInt(records));
     // Last: readers act on it.

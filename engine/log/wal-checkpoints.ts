@@ -3,6 +3,7 @@
  * commits continue. This connection then moves the few pages committed meanwhile, so that the WAL restarts.
  */
 import type Database from "better-sqlite3";
+import { assert } from "../util/assert.ts";
 
 const QUIET_PAGES = 1_000;
 const BUSY_PAGES = 32_000;
@@ -41,6 +42,7 @@ export class WalCheckpoints {
 
   /** The other connection has finished its checkpoint: requests another round if many pages came meanwhile. */
   finish(): void {
+    assert(this.bulkRounds > 0 && this.bulkRounds <= MAX_BULK_ROUNDS, "a checkpoint that ends was requested");
     if (this.bulkRounds < MAX_BULK_ROUNDS && this.walPages() > SHORT_PAGES) {
       this.bulkRounds++;
       this.requestCheckpoint();

@@ -67,6 +67,9 @@
  *                   became durable, both in µs since the epoch (micro-clock.ts)
  */
 
+import { MAX_OUTCOMES } from "../limits.ts";
+import { assert } from "../util/assert.ts";
+
 export const RECORD_BYTES = 64;
 export const RECORD_WORDS = RECORD_BYTES / 4;
 export const RECORD_DOUBLES = RECORD_BYTES / 8;
@@ -155,6 +158,22 @@ export const FLAG_QUOTE = 1 << 30;
 /** The flags that orderPlaced copies from the command. */
 export const ORDER_FLAGS = FLAG_POST_ONLY | FLAG_PAT | FLAG_CANCEL_ON_DISCONNECT | FLAG_TEXT | FLAG_QUOTE;
 
+/** How the records' constants relate. Called once at startup. */
+export function assertRecordLayout(): void {
+  assert(RECORD_BYTES === 4 * RECORD_WORDS && RECORD_BYTES === 8 * RECORD_DOUBLES, "a record is words and doubles");
+  assert(W_REFERENCE < 2 * D_ORDER_ID && D_USER_SEQUENCE < RECORD_DOUBLES, "the doubles follow the words");
+  for (const kinds of [CommandKind, EventKind]) {
+    const codes: readonly number[] = Object.values(kinds);
+    assert(new Set(codes).size === codes.length && Math.max(...codes) < 2 ** 8, "each kind has a code of 8 bits");
+  }
+  const flags = [FLAG_POST_ONLY, FLAG_PAT, FLAG_REPLACES, FLAG_MORE, FLAG_CANCEL_ON_DISCONNECT, FLAG_TEXT, FLAG_QUOTE];
+  assert(flags.reduce((sum, flag) => sum | flag, 0) === flags.reduce((sum, flag) => sum + flag, 0), "flags differ");
+  assert(Math.min(...flags) === 1 << 24, "flags lie above every other field");
+  assert(MAX_OUTCOMES <= 1 << LEG_BITS, "a leg fits its bits");
+  assert(LEG_BITS + 1 + 2 * RATE_BITS <= 31, "a leg and two rates fit a word");
+  assert(packTerms(0xf, 0xf, 0xf) < RAISED, "an order's terms lie below the flag RAISED");
+}
+
 /** Replaces the kind in a command's first word. */
 export const withKind = (packed: number, kind: CommandKind): number => (packed & ~0xff) | kind;
 /** Replaces the time in force in a placement's first word. */
@@ -220,7 +239,9 @@ export const legOf = (reference: number): number => reference & ((1 << LEG_BITS)
 export const ratesOf = (reference: number): number => reference >>> LEG_BITS;
 export const withRates = (leg: number, rates: number): number => leg | (rates << LEG_BITS);
 /** Packs a user's individual fee and rebate in BPS, each up to 1023. Never 0. */
-export const packRates = (feeBps: number, rebateBps: number): number =>
-  1 | (feeBps << 1) | (rebateBps << (1 + RATE_BITS));
+export function packRates(feeBps: number, rebateBps: number): number {
+  assert(feeBps >= 0 && feeBps <= RATE_MASK && rebateBps >= 0 && rebateBps <= RATE_MASK, "rates fit their bits");
+  return 1 | (feeBps << 1) | (rebateBps << (1 + RATE_BITS));
+}
 export const feeOf = (rates: number): number => (rates >>> 1) & RATE_MASK;
 export const rebateOf = (rates: number): number => rates >>> (1 + RATE_BITS);

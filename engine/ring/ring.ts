@@ -32,6 +32,12 @@ export function createRing(records: number): RingMemory {
   return { buffer: new SharedArrayBuffer(HEADER_BYTES + records * RECORD_BYTES), records };
 }
 
+/** How the cursors lie. Called once at startup. */
+export function assertRingLayout(): void {
+  assert(CURSOR_LIMIT - CURSOR_PUBLISHED >= 32 && CURSOR_CONSUMED - CURSOR_LIMIT >= 32, "cursors are 128 bytes apart");
+  assert(4 * CURSOR_CONSUMED < HEADER_BYTES && HEADER_BYTES % RECORD_BYTES === 0, "records begin after the cursors");
+}
+
 class RingEnd {
   /** Record `position` starts at word `(position & mask) * 16` and double `(position & mask) * 8`. */
   readonly words: Int32Array;
@@ -78,6 +84,8 @@ export class RingProducer extends RingEnd {
 
   /** Hands all records before `head` to the consumers. */
   publish(): void {
+    const written = (this.head - Atomics.load(this.cursors, CURSOR_PUBLISHED)) | 0;
+    assert(written >= 0 && written <= this.mask + 1, "a publish fits the ring");
     Atomics.store(this.cursors, CURSOR_PUBLISHED, this.head);
   }
 }
@@ -111,6 +119,7 @@ export class RingConsumer extends RingEnd {
 
   /** Frees all records before `tail` for the producer. */
   release(): void {
+    assert(((Atomics.load(this.cursors, this.limitCursor) - this.tail) | 0) >= 0, "only what was read is freed");
     Atomics.store(this.cursors, CURSOR_CONSUMED, this.tail);
   }
 }
@@ -131,6 +140,7 @@ export class RingGate extends RingEnd {
 
   /** Lets the last consumer read all records before `tail`. */
   open(): void {
+    assert(this.available() >= 0, "the limit stays behind what is published");
     Atomics.store(this.cursors, CURSOR_LIMIT, this.tail);
   }
 }
