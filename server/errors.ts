@@ -45,7 +45,7 @@ export function notFound(what: string): ApiError {
 /** The server does not accept requests yet, or no longer does. */
 export const STARTING = "the exchange is starting";
 export const STOPPING = "the exchange is shutting down";
-/** Its journal or an engine failed. */
+/** Its log or an engine failed. */
 export const FAILED = "trading has stopped";
 
 /** The request was started, and it is unknown whether it became durable. @param why for the message */

@@ -8,7 +8,7 @@
  *
  *   word    0           32         64
  *           published   limit      consumed
- *           producer    journal    last consumer
+ *           producer    log        last consumer
  *
  * No end of a ring is safe for use from more than one thread.
  */

@@ -44,7 +44,7 @@ export class UnverifiedAccounts {
     }
   }
 
-  /** False while what keeps the account is on its way to the database: its verification, or a deposit. */
+  /** False while what keeps the account is on its way to the log: its verification, or a deposit. */
   private canDelete(user: User): boolean {
     return mustVerify(user) && !this.accounts.isFunding(user.id);
   }

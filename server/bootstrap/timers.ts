@@ -120,7 +120,7 @@ export class OverdueDeletion {
       (deleted) => {
         if (deleted > 0 && this.lifecycle.phase === "ready") this.deleteAccounts();
       },
-      // The journal has failed, and reports that itself.
+      // The log has failed, and reports that itself.
       () => {},
     );
   }
@@ -130,7 +130,7 @@ export class OverdueDeletion {
       (deleted) => {
         if (deleted && this.lifecycle.phase === "ready") this.deleteRows();
       },
-      // The journal has failed, or too many reads wait: the next timer tries again.
+      // The log has failed, or too many reads wait: the next timer tries again.
       () => {},
     );
   }

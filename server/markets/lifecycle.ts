@@ -1,7 +1,7 @@
 /**
  * The lifecycle of a market: proposed -> open <-> halted -> closed -> resolved | voided, or proposed -> rejected. A market
  * closes by itself at its end. Each step writes an audit log entry. Per-market mutual exclusion: a second change is
- * rejected while the first is on its way to the database. Owned by the gateway thread.
+ * rejected while the first is on its way to the log. Owned by the gateway thread.
  */
 import { MARKET_STATUSES, MarketStatus } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
@@ -153,7 +153,7 @@ export class MarketLifecycle {
         .run(market, () => this.refuse(market, OVERDUE_NOTE, entry))
         .then(
           () => this.notifier.sendMail(proposalDecidedMail(email, market.question, false, OVERDUE_NOTE)),
-          // The journal has failed, and reports that itself.
+          // The log has failed, and reports that itself.
           () => {},
         );
     }

@@ -62,7 +62,7 @@ export class BulkCancels {
     return true;
   }
 
-  /** The journal failed: nothing comes back. */
+  /** The log failed: nothing comes back. */
   clear(): void {
     this.jobs.length = 0;
     this.isBusy = false;

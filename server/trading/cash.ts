@@ -1,4 +1,4 @@
-/** Deposits and withdrawals in the gateway's ledger. The journal has committed each before it gets here. */
+/** Deposits and withdrawals in the gateway's ledger. The log has committed each before it gets here. */
 import type { Ledger } from "../../engine/ledger.ts";
 
 export class Cash {

@@ -63,7 +63,7 @@ export class CommittedEvents {
   }
 
   /**
-   * Counts what each ring holds committed at one moment. The journal numbers order updates across all rings, pass by pass,
+   * Counts what each ring holds committed at one moment. The log numbers order updates across all rings, pass by pass,
    * and opens the rings in turn: a ring counted early could lack updates that precede those of a ring counted late. Two
    * equal rounds of counts mean that all of them held at the same time.
    */

@@ -199,7 +199,7 @@ export class Exchange {
   }
 
   /**
-   * The journal failed: sends the replies that it committed before, and fails all others with an error that must not say
+   * The log failed: sends the replies that it committed before, and fails all others with an error that must not say
    * that nothing was done.
    */
   failPending(error: ApiError): void {

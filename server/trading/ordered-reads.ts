@@ -79,7 +79,7 @@ export class OrderedReadQueue implements OrderedReads {
     }
   }
 
-  /** The journal failed: no message follows, so reads wait for none. */
+  /** The log failed: no message follows, so reads wait for none. */
   end(): void {
     this.isOver = true;
     this.expire(Number.POSITIVE_INFINITY);

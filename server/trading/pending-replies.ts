@@ -136,7 +136,7 @@ export class PendingReplies {
     if (group.outstanding === 0) this.groups.delete(-id);
   }
 
-  /** The journal failed: nothing comes back. */
+  /** The log failed: nothing comes back. */
   clearGroups(): void {
     this.groups.clear();
   }

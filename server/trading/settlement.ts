@@ -1,6 +1,6 @@
 /**
  * Applies a committed settlement to the gateway's memory, some holders at a time so that the thread can do other work in
- * between: each holder receives its new balance and positions, then the market's subscribers its result. The journal has
+ * between: each holder receives its new balance and positions, then the market's subscribers its result. The log has
  * paid everybody in one transaction before this starts, so the ledger's totals change at once.
  */
 import type { Ledger } from "../../engine/ledger.ts";

@@ -137,10 +137,14 @@ test("every command in the documents exists", async () => {
   const { scripts } = JSON.parse(readDocument("package.json")) as { scripts: Record<string, string> };
   const help = await new Running(process.execPath, [pathOf("dist/admin.js"), "help"], pathOf("")).finished();
   const unknown: string[] = [];
+  const figures = readdirSync(pathOf("bench/figures"));
   for (const document of ["README.md", ...filesIn("docs").filter((name) => name.endsWith(".md"))]) {
     const text = readDocument(document);
     for (const [call, script] of text.matchAll(/npm run (?:-s )?([a-z]+)/g)) {
       if (!(script! in scripts)) unknown.push(`${document}: ${call}`);
+    }
+    for (const [call, figure] of text.matchAll(/npm run bench -- (?!--)([a-z]+)/g)) {
+      if (!figures.includes(`${figure}.ts`)) unknown.push(`${document}: ${call}`);
     }
     for (const [call, command] of text.matchAll(
       /(?:npm run admin --|dist\/admin\.js)\s+([a-z]+(?:-[a-z]+)*(?: [a-z]+)?)/g,

@@ -28,7 +28,7 @@ const DEADLINE_MS = 5_000;
 /** A batch's records in the ring besides its events. */
 const STAMP = 1;
 
-/** An engine thread without a journal behind it: the test reads its published events. */
+/** An engine thread without a log behind it: the test reads its published events. */
 class Thread {
   readonly events: RingConsumer;
   readonly failed: Promise<string>;

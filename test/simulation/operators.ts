@@ -58,7 +58,7 @@ export class Operators {
     else this.changeMarket();
   }
 
-  /** Sends writes to the journal; checks their results against the committed state. */
+  /** Sends writes to the log; checks their results against the committed state. */
   private write(
     what: string,
     writes: Parameters<Life["writer"]["write"]>[0],

@@ -312,7 +312,7 @@ export class World {
     this.isArmed = false;
   }
 
-  /** Arms the end of this life; some ends happen at the journal's next statements. */
+  /** Arms the end of this life; some ends happen at the log's next statements. */
   private async endLife(): Promise<void> {
     const { random, life } = this;
     const strikes: Partial<Record<End, Strike>> = {
@@ -382,7 +382,7 @@ export class World {
     }
   }
 
-  /** A clean stop: everything in flight completes, then the engines and the journal stop. */
+  /** A clean stop: everything in flight completes, then the engines and the log stop. */
   private async stop(): Promise<void> {
     const { life } = this;
     await this.life.becomeQuiet();

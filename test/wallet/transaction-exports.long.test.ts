@@ -20,7 +20,7 @@ let market: TestMarket;
 /** Transactions of the historian: some 32 MB as CSV. */
 const HISTORY_LENGTH = 600_000;
 
-/** Writes splits and merges in turn, as the journal would. */
+/** Writes splits and merges in turn, as the log would. */
 function writeLongHistory(dataDir: string): void {
   withDatabase(dataDir, (db) => {
     db.prepare(

@@ -23,7 +23,7 @@ interface Results {
   readonly results: readonly Result[];
 }
 
-/** The journal waits this long for the database's lock before it gives up. */
+/** The log waits this long for the database's lock before it gives up. */
 const JOURNAL_WAITS_MS = 5_000;
 const FLOODERS = 24;
 const BATCH = 50;

@@ -242,7 +242,7 @@ test("audit lines name the rows that their writes create; a write that changes n
   ]);
 });
 
-test("what waits while the journal fails was not done, what is posted may have been", async () => {
+test("what waits while the log fails was not done, what is posted may have been", async () => {
   const rig = new WriteRig();
   const written = [user("a@x"), user("a@x"), deposit(HOUSE, 5, "r")].map((write) => rig.writer.write([write]));
   rig.exchange.gate.fail(overloaded(FAILED));
