@@ -191,7 +191,10 @@ export class MarketFeed implements RegistryListener {
     const { registry, ledger } = this;
     const id = idOf(entry);
     if (isEvent(entry)) {
-      const view = eventView(registry.event(id), registry, ledger, now, MAX_LISTED_EVENT_MARKETS, hasSparklines);
+      const view = eventView(registry.event(id), registry, ledger, now, {
+        most: MAX_LISTED_EVENT_MARKETS,
+        hasSparklines,
+      });
       return JSON.stringify({ kind: "event", ...view });
     }
     const market = registry.market(id);

@@ -36,6 +36,14 @@ const MAX_OVERDUE_PER_SWEEP = 100;
 
 type Step = "halt" | "resume" | "close";
 
+/** How a market ends. */
+interface Decision {
+  readonly status: typeof MarketStatus.resolved | typeof MarketStatus.voided;
+  /** BPS per outcome. */
+  readonly payouts: readonly number[];
+  readonly note: string | null;
+}
+
 /** What the lifecycle needs of trading. */
 export interface MarketTrading {
   readonly registry: MarketRegistry;
@@ -243,7 +251,8 @@ export class MarketLifecycle {
     operator: Operator,
     context: RequestContext,
   ): Promise<ApprovalRow | null> {
-    return this.settle(market, MarketStatus.resolved, payoutsOf(market, resolution), note, operator, context);
+    const outcome = { status: MarketStatus.resolved, payouts: payoutsOf(market, resolution), note };
+    return this.settle(market, outcome, operator, context);
   }
 
   /** Pays all outcomes of a closed market equally, the first ones 1 BPS more to sum to 10000. @returns and @throws as `settle` */
@@ -255,7 +264,7 @@ export class MarketLifecycle {
   ): Promise<ApprovalRow | null> {
     const count = market.outcomes.length;
     const payouts = Array.from({ length: count }, (_, i) => equalPart(FULL_PRICE_BPS, i, count));
-    return this.settle(market, MarketStatus.voided, payouts, note, operator, context);
+    return this.settle(market, { status: MarketStatus.voided, payouts, note }, operator, context);
   }
 
   /**
@@ -264,9 +273,7 @@ export class MarketLifecycle {
    */
   private async settle(
     market: Market,
-    status: typeof MarketStatus.resolved | typeof MarketStatus.voided,
-    payouts: readonly number[],
-    note: string | null,
+    { status, payouts, note }: Decision,
     operator: Operator,
     context: RequestContext,
   ): Promise<ApprovalRow | null> {

@@ -119,7 +119,7 @@ export class MarketLists implements RegistryListener {
       if (ids !== undefined) filters.push(SearchHits.of(ids.flatMap((id) => this.registry.get(id) ?? [])));
       if (category !== undefined) filters.push(this.marketCategory.having(category));
       if (event_id !== undefined) filters.push(SearchHits.of(this.registry.marketsOf(event_id)));
-      return page(this.timeSlicer, this.marketSorts[sort], listing, filters, query, (id) => {
+      return page(this.timeSlicer, { order: this.marketSorts[sort], listing, filters, query }, (id) => {
         return JSON.stringify(marketView(this.registry.market(id), this.registry, this.ledger, now));
       });
     };
@@ -133,9 +133,9 @@ export class MarketLists implements RegistryListener {
     const read = (found: readonly SearchHits[]): string | Promise<string> => {
       const filters: IdFilter[] = [...found];
       if (category !== undefined) filters.push(this.eventCategory.having(category));
-      return page(this.timeSlicer, this.eventSorts[sort], listing, filters, query, (id) => {
+      return page(this.timeSlicer, { order: this.eventSorts[sort], listing, filters, query }, (id) => {
         return JSON.stringify(
-          eventView(this.registry.event(id), this.registry, this.ledger, now, MAX_LISTED_EVENT_MARKETS),
+          eventView(this.registry.event(id), this.registry, this.ledger, now, { most: MAX_LISTED_EVENT_MARKETS }),
         );
       });
     };
@@ -155,13 +155,17 @@ function readIds(text: string): number[] {
   return ids;
 }
 
+interface PageRequest {
+  readonly order: SortedIds;
+  readonly listing: Listing;
+  readonly filters: readonly IdFilter[];
+  readonly query: { readonly limit?: number; readonly cursor?: string };
+}
+
 /** One page: the entries after the cursor that match the filters. @throws ApiError 40000 */
 function page(
   timeSlicer: TimeSlicer,
-  order: SortedIds,
-  listing: Listing,
-  filters: readonly IdFilter[],
-  query: { limit?: number; cursor?: string },
+  { order, listing, filters, query }: PageRequest,
   text: (id: number) => string,
 ): string | Promise<string> {
   const { limit = DEFAULT_PAGE_LIMIT, cursor } = query;

@@ -114,8 +114,10 @@ export function eventView(
   registry: MarketRegistry,
   ledger: Ledger,
   now: number,
-  most = MAX_EVENT_MARKETS,
-  hasSparklines = false,
+  {
+    most = MAX_EVENT_MARKETS,
+    hasSparklines = false,
+  }: { readonly most?: number; readonly hasSparklines?: boolean } = {},
 ): object {
   const markets = registry.marketsOf(event.id).filter(isListed);
   let volume = 0;

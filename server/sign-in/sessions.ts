@@ -52,6 +52,20 @@ export interface RefreshToken {
   readonly secret: string;
 }
 
+/** A session that begins. */
+interface SessionOpening {
+  readonly user: User;
+  /** Null: the user's own. */
+  readonly grant: Grant | null;
+  /** Such as "password". */
+  readonly method: string;
+  readonly scopes: readonly string[];
+  /** In the audit log. */
+  readonly actor: string;
+  /** The second factor. */
+  readonly by: ProofMethod | null;
+}
+
 export class Sessions {
   private readonly options: SessionOptions;
   private readonly grace = new RefreshGrace();
@@ -62,23 +76,18 @@ export class Sessions {
 
   /** Opens the session of a sign-in, whose tokens have all scopes. @param method such as "password" @param by second factor */
   open(user: User, method: string, context: RequestContext, by: ProofMethod | null = null): Promise<Tokens> {
-    return this.start(user, null, method, [...SCOPES], context, `user ${user.id}`, by);
+    const opening = { user, grant: null, method, scopes: [...SCOPES], actor: `user ${user.id}`, by };
+    return this.start(opening, context);
   }
 
   /** Opens the session of a third party's authorization code. */
   openForGrant(grant: Grant, user: User, scopes: readonly string[], context: RequestContext): Promise<Tokens> {
-    return this.start(user, grant, "authorization_code", scopes, context, `oauth client ${grant.client.row.id}`);
+    const actor = `oauth client ${grant.client.row.id}`;
+    return this.start({ user, grant, method: "authorization_code", scopes, actor, by: null }, context);
   }
 
-  private async start(
-    user: User,
-    grant: Grant | null,
-    method: string,
-    scopes: readonly string[],
-    context: RequestContext,
-    actor: string,
-    by: ProofMethod | null = null,
-  ): Promise<Tokens> {
+  private async start(opening: SessionOpening, context: RequestContext): Promise<Tokens> {
+    const { user, grant, method, scopes, actor, by } = opening;
     const { accounts, writer, refreshTtlMs } = this.options;
     const existing = accounts.sessions.of(user.id).filter((each) => each.grant === grant);
     const most = grant === null ? MAX_SESSIONS_PER_USER : MAX_SESSIONS_PER_GRANT;

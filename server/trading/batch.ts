@@ -86,15 +86,14 @@ class Batch {
   }
 }
 
-/** Runs the operations in order; `answer` gets {results} once each has replied. @param requestId the trace id of 5xx */
+/** Runs the operations in order; `answer` gets {results} once each has replied. @param answer its request id is the trace id of 5xx */
 export function runBatch(
   exchange: Exchange,
   userId: number,
   operations: readonly Operation[],
   now: number,
-  answer: Answer,
-  requestId: string,
+  answer: Answer & { readonly requestId: string },
 ): void {
   const reply = new CompositeReply(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
-  new Batch(exchange, operations, reply, requestId).run(now);
+  new Batch(exchange, operations, reply, answer.requestId).run(now);
 }

@@ -14,6 +14,12 @@ import type { Answer, Trader } from "./types.ts";
 /** Called with the command's correlation id once nothing can refuse it any more, before anything changes. */
 export type BeforeChange = (correlationId: number) => void;
 
+/** Complete sets of a market. */
+interface Sets {
+  readonly marketId: number;
+  readonly quantity: number;
+}
+
 export class CompleteSets {
   private readonly exchange: Exchange;
   private readonly usualMergeFeeBps: number;
@@ -25,7 +31,7 @@ export class CompleteSets {
   }
 
   /** Turns 1 USDC per set into one share of each outcome; `answer` gets {market_id, quantity, fee}. @throws ApiError */
-  split(trader: Trader, marketId: number, quantity: number, now: number, answer: Answer, before: BeforeChange): void {
+  split(trader: Trader, { marketId, quantity }: Sets, now: number, answer: Answer, before: BeforeChange): void {
     const { exchange } = this;
     const { ledger, writer, pending, turn } = exchange;
     const { userId } = trader;
@@ -44,7 +50,7 @@ export class CompleteSets {
   }
 
   /** Turns one share of each outcome per set into 1 USDC, less the user's merge fee; `answer` as for `split`. @throws ApiError */
-  merge(trader: Trader, marketId: number, quantity: number, now: number, answer: Answer, before: BeforeChange): void {
+  merge(trader: Trader, { marketId, quantity }: Sets, now: number, answer: Answer, before: BeforeChange): void {
     const { ledger, writer, pending, turn } = this.exchange;
     const { userId } = trader;
     const market = this.marketOf(marketId);

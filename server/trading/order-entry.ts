@@ -228,7 +228,8 @@ export class OrderEntry {
   // ---------------------------------------------------------------- amending
 
   /** Amends price, total quantity or both of a live order; `answer` gets it as amended. @throws ApiError */
-  amend(trader: Trader, origin: Origin, orderId: number, change: Amendment, now: number, answer: Answer): void {
+  amend(trader: Trader, origin: Origin, change: Amendment, now: number, answer: Answer): void {
+    const { orderId } = change;
     if (change.price === null && change.quantity === null) {
       throw badRequest("price, quantity: give one of them or both");
     }

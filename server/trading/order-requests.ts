@@ -44,8 +44,8 @@ function clientOrderIdOf(idempotencyKey: string): string {
   throw badRequest(`Idempotency-Key: stands for the client_order_id here, and must match ${CLIENT_ORDER_ID_PATTERN}`);
 }
 
-export function readAmendment(body: Static<typeof AmendOrder>): Amendment {
-  return { price: body.price ?? null, quantity: body.quantity ?? null, validUntil: body.valid_until ?? null };
+export function readAmendment(orderId: number, body: Static<typeof AmendOrder>): Amendment {
+  return { orderId, price: body.price ?? null, quantity: body.quantity ?? null, validUntil: body.valid_until ?? null };
 }
 
 /** Returns the client order id of a path, which may be percent-encoded. @throws ApiError 4040 if it can name no order */
@@ -78,7 +78,7 @@ export function createOperations(
       return entry.place(principal, origin, readPlacement(checks.place(operation), false, ""), now, answer);
     if (op === "amend") {
       const change = checks.amend(operation);
-      return entry.amend(principal, origin, change.id, readAmendment(change), now, answer);
+      return entry.amend(principal, origin, readAmendment(change.id, change), now, answer);
     }
     if (op !== "cancel") throw badRequest(`op: must be one of ${Object.keys(checks).join(", ")}`);
     cancelEither(entry, principal.userId, checks.cancel(operation), now, answer);

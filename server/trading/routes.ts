@@ -55,7 +55,7 @@ function placeRoutes({ exchange, entry }: OrderRouteContext): Route[] {
       response: S.Results,
       handler({ principal, origin, body, now, reply }) {
         const started = body.operations.map((operation) => operationOf(principal, origin, operation));
-        runBatch(exchange, principal.userId, started, now, reply, reply.requestId);
+        runBatch(exchange, principal.userId, started, now, reply);
         return undefined;
       },
     }),
@@ -67,7 +67,7 @@ function placeRoutes({ exchange, entry }: OrderRouteContext): Route[] {
       body: S.AmendOrder,
       response: S.Order,
       handler({ principal, origin, params, body, now, reply }) {
-        entry.amend(principal, origin, pathId(params[0], "order"), readAmendment(body), now, reply);
+        entry.amend(principal, origin, readAmendment(pathId(params[0], "order"), body), now, reply);
         return undefined;
       },
     }),

@@ -28,6 +28,7 @@ export interface Placement {
 }
 
 export interface Amendment {
+  orderId: number;
   price: number | null;
   /** The new total, filled shares included. */
   quantity: number | null;

@@ -83,7 +83,7 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
           // Written before the command, so that the audit line is durable no later than the change.
           const begin = (reference: number): void =>
             void writer.write([], [line], kept && { ...kept, reference }).catch(() => {});
-          entry.sets[name](principal, market_id, quantity, now, answer, begin);
+          entry.sets[name](principal, { marketId: market_id, quantity }, now, answer, begin);
         };
         const { idempotencyKey: key } = request;
         if (key === "") return void change(request.now, request.reply, null);

@@ -74,7 +74,13 @@ export class Clients extends Crowd {
         const sets = Math.min(...market.outcomes.map(({ id }) => life.exchange.ledger.availableShares(user, id)));
         const request = new PendingRequest(this, "merge", () => {});
         this.attempt(request, () => {
-          life.entry.sets.merge(this.trader(user), market.id, Math.max(1, sets), clock.now, request, () => {});
+          life.entry.sets.merge(
+            this.trader(user),
+            { marketId: market.id, quantity: Math.max(1, sets) },
+            clock.now,
+            request,
+            () => {},
+          );
         });
       }
       await becomeQuiet();

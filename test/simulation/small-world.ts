@@ -98,7 +98,7 @@ export class SmallWorld {
   }
 
   async split(userId: number, sets: number): Promise<void> {
-    this.life.entry.sets.split(this.trader(userId), 1, sets, this.clock.now, UNHEARD, () => {});
+    this.life.entry.sets.split(this.trader(userId), { marketId: 1, quantity: sets }, this.clock.now, UNHEARD, () => {});
     await this.life.becomeQuiet();
   }
 

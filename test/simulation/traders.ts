@@ -219,7 +219,9 @@ export class Traders {
       ensure(idIn(json) === id && record.orders.has(id), "the reply to an amend is its order");
     });
     const trader = this.crowd.trader(found.user);
-    this.crowd.send(request, () => life.entry.amend(trader, this.origin(found.user), id, change, clock.now, request));
+    this.crowd.send(request, () =>
+      life.entry.amend(trader, this.origin(found.user), { orderId: id, ...change }, clock.now, request),
+    );
     this.crowd.tally.add("request", "amend");
   }
 
@@ -287,7 +289,7 @@ export class Traders {
     });
     this.crowd.send(request, () => {
       const change = isSplit ? "split" : "merge";
-      life.entry.sets[change](this.crowd.trader(user), market.id, quantity, clock.now, request, () => {});
+      life.entry.sets[change](this.crowd.trader(user), { marketId: market.id, quantity }, clock.now, request, () => {});
     });
     this.crowd.tally.add("request", request.name);
   }
