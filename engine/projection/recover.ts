@@ -1,6 +1,6 @@
 /**
  * Brings the tables up to the end of the log before anything loads them: after a crash, and where exchange.db is new or
- * older than journal.db. Refuses files that don't belong together.
+ * older than journal.db. Refuses files that don't belong together. What it does with which files: recovery-table.ts.
  */
 import { AssertionError } from "node:assert";
 import type Database from "better-sqlite3";
@@ -9,10 +9,12 @@ import { hashOf } from "../log/batch-format.ts";
 import { BrokenLog } from "../log/broken-log.ts";
 import { LogChain } from "../log/chain.ts";
 import { JournalReader, type LogReader } from "../log/log-reader.ts";
+import { assert, unreachable } from "../util/assert.ts";
 import { projectAll } from "./follow.ts";
-import { loadProjection } from "./load/projection.ts";
+import { loadProjection, type Projection } from "./load/projection.ts";
 import type { ProjectorSizes } from "./parts.ts";
 import { Projector } from "./projector.ts";
+import { type Decision, type JournalState, RECOVERY, type TablesState } from "./recovery-table.ts";
 
 /** What a batch that was changed throws where no hash gives it away. */
 const CONTENT_ERRORS = [AssertionError, RangeError, TypeError] as const;
@@ -34,19 +36,57 @@ export function recoverTables(
 ): LogEnd {
   const end = readLogEnd(journal);
   if (end !== null) checkEnd(journal, end.batch);
-  if (end !== null) adoptExchange(tables, end.exchange);
-  const projected = loadProjection(tables);
-  const last = end?.batch ?? projected.logBegins - 1;
-  if (end !== null && end.exchange !== projected.exchange) {
-    throw new BrokenLog(`exchange.db and journal.db belong to different exchanges: ${RESTORE}`);
+  const projection = loadProjection(tables);
+  const decision = decisionOf(journalState(journal, end, projection), tablesState(projection));
+  switch (decision.does) {
+    case "refuse":
+      throw new BrokenLog(decision.why({ projected: projection.batch, last: end?.batch ?? 0 }));
+    case "adopt":
+      assert(end !== null, "a log that new tables follow has a batch");
+      tables.prepare("UPDATE projection SET exchange = ?").run(end.exchange);
+      projectRest(new Projector(tables, log, { ...sizes, checksHashes: true }), log);
+      break;
+    case "project":
+      projectRest(new Projector(tables, log, { ...sizes, checksHashes: true }), log);
+      break;
+    case "start":
+    case "begin":
+      break;
+    case "rebuild":
+      assert(false, "tables that are open aren't missing");
+      break;
+    default:
+      unreachable(decision, "decision of recovery");
   }
-  if (projected.batch > last) {
-    throw new BrokenLog(`exchange.db contains batch ${projected.batch}, journal.db ends at ${last}: ${RESTORE}`);
-  }
-  checkProjected(journal, projected);
-  if (projected.batch < last) projectRest(new Projector(tables, log, { ...sizes, checksHashes: true }), log);
   const { exchange, batch, position, hash, at } = loadProjection(tables);
   return { exchange, batch, records: position, at, hash: hash === "" ? NO_HASH : Buffer.from(hash, "hex") };
+}
+
+/** What a start does with such files. */
+export function decisionOf(journal: JournalState, tables: TablesState): Decision {
+  const decision = RECOVERY[journal][tables];
+  assert(decision !== null, "the files are in a state that there can be");
+  return decision;
+}
+
+function tablesState({ batch, logBegins }: Projection): TablesState {
+  if (batch >= logBegins) return "used";
+  return logBegins === 1 ? "new" : "beforeLog";
+}
+
+function journalState(journal: Database.Database, end: LogEnd | null, projection: Projection): JournalState {
+  if (end === null) return "empty";
+  if (tablesState(projection) === "new") return "ahead";
+  if (end.exchange !== projection.exchange) return "anotherExchange";
+  if (projection.batch > end.batch) return "behind";
+  if (hasOtherBatch(journal, projection)) return "hashDiffers";
+  return projection.batch === end.batch ? "same" : "ahead";
+}
+
+/** True if journal.db still has the last projected batch, and it is another one. */
+function hasOtherBatch(journal: Database.Database, { batch, hash }: Projection): boolean {
+  const body = journal.prepare("SELECT body FROM batches WHERE number = ?").pluck().get(batch) as Buffer | undefined;
+  return body !== undefined && hashOf(body).toString("hex") !== hash;
 }
 
 /** @throws BrokenLog that names the batch that can't be projected, whatever is wrong with its contents */
@@ -60,11 +100,6 @@ function projectRest(projector: Projector, log: LogReader): void {
   }
 }
 
-/** A new exchange.db beside an existing log belongs to the log's exchange. */
-function adoptExchange(tables: Database.Database, exchange: number): void {
-  tables.prepare("UPDATE projection SET exchange = ? WHERE batch = 0 AND log_begins = 1").run(exchange);
-}
-
 /** The last batches follow each other: none is missing, and the last one continues the one before. */
 function checkEnd(journal: Database.Database, last: number): void {
   const since = last - COUNTED_BATCHES;
@@ -74,12 +109,4 @@ function checkEnd(journal: Database.Database, last: number): void {
   if (missing > 0) throw new BrokenLog(`journal.db lacks ${missing} of the batches ${first} to ${last}: ${RESTORE}`);
   const chain = new LogChain();
   for (const body of new JournalReader(journal).bodies(Math.max(first, last - 1))) chain.next(body);
-}
-
-/** The last projected batch must be the one in the log, if the log still has it. */
-function checkProjected(journal: Database.Database, { batch, hash }: { batch: number; hash: string }): void {
-  const body = journal.prepare("SELECT body FROM batches WHERE number = ?").pluck().get(batch) as Buffer | undefined;
-  if (body !== undefined && hashOf(body).toString("hex") !== hash) {
-    throw new BrokenLog(`batch ${batch} in exchange.db isn't the one in journal.db: ${RESTORE}`);
-  }
 }

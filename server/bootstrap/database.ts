@@ -14,7 +14,8 @@ import { keepSnapshot, snapshotPath } from "../../engine/projection/base-tables.
 import { migrate, NewerSchema } from "../../engine/projection/database.ts";
 import { DamagedTables, loadProjection } from "../../engine/projection/load/projection.ts";
 import { CheckedLog, rebuildFile } from "../../engine/projection/rebuild.ts";
-import { recoverTables } from "../../engine/projection/recover.ts";
+import { decisionOf, recoverTables } from "../../engine/projection/recover.ts";
+import type { JournalState } from "../../engine/projection/recovery-table.ts";
 import { emptyWal, openDatabase } from "../../engine/util/wal-database.ts";
 import { ConfigError } from "../errors.ts";
 import { archiveFolder, journalPath, tablesPath } from "../util/data-folder.ts";
@@ -43,6 +44,7 @@ export interface ExchangeDatabase {
 /** @throws ConfigError where a page is damaged, or the files don't belong together */
 export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeDatabase {
   const [path, log, archives] = [tablesPath(dataDir), journalPath(dataDir), archiveFolder(dataDir)];
+  const hasJournal = existsSync(log);
   let last = 0;
   const journal = openChecked(log, () => {
     const opened = openJournal(log, durability, START_LOCK_MS);
@@ -51,7 +53,8 @@ export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeD
   });
   const place = { journal: log, archives };
   try {
-    restoreTables(path, last, place);
+    const state = hasJournal ? "empty" : "none";
+    restoreTables(path, last > 0 ? "ahead" : state, last, place);
     const tablesDurability = durability === "full" ? "normal" : durability;
     const db = openChecked(path, () => openDatabase(path, tablesDurability, START_LOCK_MS));
     migrate(db);
@@ -68,14 +71,15 @@ export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeD
 }
 
 /** Where there are no tables, builds them from the log as `admin rebuild` does. @param last batch @throws BrokenLog */
-function restoreTables(path: string, last: number, place: LogPlace): void {
+function restoreTables(path: string, state: JournalState, last: number, place: LogPlace): void {
   const isMissing = !existsSync(path) || statSync(path).size === 0;
   if (!isMissing) return;
   const log = new LogFiles(place);
   try {
     checkArchives(log.archives.at(-1)?.last ?? 0, last);
     const snapshot = snapshotPath(place.archives);
-    if (last > 0) rebuildFile({ path, archives: place.archives, log: new CheckedLog(log) });
+    if (decisionOf(state, "none").does === "rebuild")
+      rebuildFile({ path, archives: place.archives, log: new CheckedLog(log) });
     else if (existsSync(snapshot)) {
       throw new BrokenLog(`there is ${snapshot}, but no exchange.db and no batch in journal.db`);
     }
