@@ -25,7 +25,7 @@ export const TABLES_STATES = {
 export type TablesState = keyof typeof TABLES_STATES;
 
 /** What the messages name. */
-export interface RecoveryFacts {
+interface RecoveryFacts {
   /** The last batch that the tables include, and the last one of journal.db; 0 for none. */
   readonly projected: number;
   readonly last: number;
