@@ -249,8 +249,8 @@ export class Log {
       this.onCommit(durableAt - startedAt, this.orders);
     }
     this.stamps.resolve(durableAt);
+    assert(!isDurable || this.progress.committedBatch === this.appender.last.batch, "gates open after the commit");
     for (const { gate, count } of this.parts) {
-      assert(!isDurable || this.progress.committedBatch === this.appender.last.batch, "gates open after the commit");
       gate.tail = (gate.tail + count) | 0;
       gate.open();
     }

@@ -6,7 +6,7 @@ import { blockOf, readHeader, recordsOf } from "../log/batch-format.ts";
 import { BrokenLog } from "../log/broken-log.ts";
 import type { LogReader } from "../log/log-reader.ts";
 import { EngineEvent } from "../ring/engine-event.ts";
-import { EventKind, RECORD_WORDS } from "../ring/records.ts";
+import { EventKind } from "../ring/records.ts";
 
 /** The user's updates of a block from this one on. */
 export interface IndexEntry {
@@ -62,9 +62,9 @@ function scan(log: LogReader, { block, from, before, end }: BlockPart): Map<numb
     const header = readHeader(body);
     const own = blockOf(header.position);
     if (header.number >= end || own > block) break;
-    const { words, doubles } = recordsOf(body, header);
-    for (let w = 0; w < words.length; w += RECORD_WORDS) {
-      event.at(words, doubles, w);
+    const { words, doubles, count } = recordsOf(body, header);
+    event.at(words, doubles, 0);
+    for (let i = 0; i < count; i++, event.next()) {
       if (!event.traits.changesOrder) continue;
       const { orderId, userSequence } = event;
       const first = unreported.get(orderId) ?? header.number;

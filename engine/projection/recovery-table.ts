@@ -1,6 +1,7 @@
 /**
  * What a start does with the exchange's two files, by what each of them has: the one place that decides. recover.ts and the
- * server look a case up, the crash tests go through all of them, and docs/operations.md prints them.
+ * server look a case up, the crash tests go through those that an operator can bring about, and docs/operations.md prints
+ * them.
  */
 
 /** What journal.db is, beside the tables. */

@@ -2,40 +2,14 @@
  * Writes a command, and reads a kept one, by the names of its fields (records.ts). One object works on one record after
  * another: `at` moves it, so that nothing may keep it. The matcher reads commands word by word instead.
  */
+import { RecordCursor } from "./record-cursor.ts";
 import * as R from "./records.ts";
 
-const NO_WORDS = new Int32Array(0);
-const NO_DOUBLES = new Float64Array(0);
-
-export class CommandRecord {
-  private words: Int32Array = NO_WORDS;
-  private doubles: Float64Array = NO_DOUBLES;
-  /** The record's first word, and its first double. */
-  private w = 0;
-  private d = 0;
-
-  /** Moves to the record that starts at word `w`. */
-  at(words: Int32Array, doubles: Float64Array, w: number): this {
-    this.words = words;
-    this.doubles = doubles;
-    this.w = w;
-    this.d = w >> 1;
-    return this;
-  }
-
+export class CommandRecord extends RecordCursor {
   /** Every field becomes 0. */
   clear(): void {
     const { words, w } = this;
     for (let word = w; word < w + R.RECORD_WORDS; word++) words[word] = 0;
-  }
-
-  /** Kind, side, type, time in force, self-trade prevention and flags. */
-  get packed(): number {
-    return this.words[this.w]!;
-  }
-
-  set packed(packed: number) {
-    this.words[this.w] = packed;
   }
 
   get slot(): number {

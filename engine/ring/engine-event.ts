@@ -1,32 +1,15 @@
 /**
  * Reads an engine event by the names of its fields (records.ts), wherever its 64 bytes lie: in a ring or in a batch of the
- * log. One object reads one record after another: `at` moves it, so that nothing may keep it. Only the log stage, while it
- * owns the record, writes: the fields with setters.
+ * log. One object reads one record after another: `at` moves it, so that nothing may keep it. Only the thread that owns the
+ * record writes: the fields with setters.
  */
 import { isFinal, OrderStatus, Role } from "../constants.ts";
 import { unreachable } from "../util/assert.ts";
 import { type EventTraits, traitsOf, UpdateRule } from "./event-traits.ts";
+import { RecordCursor } from "./record-cursor.ts";
 import * as R from "./records.ts";
 
-const NO_WORDS = new Int32Array(0);
-const NO_DOUBLES = new Float64Array(0);
-
-export class EngineEvent {
-  private words: Int32Array = NO_WORDS;
-  private doubles: Float64Array = NO_DOUBLES;
-  /** The record's first word, and its first double. */
-  private w = 0;
-  private d = 0;
-
-  /** Moves to the record that starts at word `w`. */
-  at(words: Int32Array, doubles: Float64Array, w: number): this {
-    this.words = words;
-    this.doubles = doubles;
-    this.w = w;
-    this.d = w >> 1;
-    return this;
-  }
-
+export class EngineEvent extends RecordCursor {
   /** Moves to the record that `other` reads. */
   atRecordOf(other: EngineEvent): this {
     return this.at(other.words, other.doubles, other.w);
@@ -41,14 +24,6 @@ export class EngineEvent {
   }
 
   // ---------------------------------------------------------------- the first word
-
-  get packed(): number {
-    return this.words[this.w]!;
-  }
-
-  set packed(packed: number) {
-    this.words[this.w] = packed;
-  }
 
   get kind(): R.EventKind {
     return R.kindOf(this.packed);

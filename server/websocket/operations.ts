@@ -150,15 +150,11 @@ function checked(handlers: ConnectionHandlers): ReadonlyMap<string, RunOnConnect
   );
 }
 
-/** A route as a target of an operation. */
-interface Target {
+interface RouteOperation {
   readonly compiled: CompiledRoute;
   readonly param: string | null;
-}
-
-interface RouteOperation extends Target {
   readonly timestamps: boolean;
-  readonly either: (Target & { readonly param: string; readonly check: Check<unknown> }) | null;
+  readonly either: { readonly compiled: CompiledRoute; readonly param: string; readonly check: Check<unknown> } | null;
 }
 
 const checkRouteMessage = compileSchema(S.RouteOperation);
@@ -236,8 +232,7 @@ export class Operations {
     const isCredited = builder_code !== undefined && builder_code !== null;
     if (isCredited && !route.credited) throw badRequest("builder_code: not for this operation");
     if (timestamps !== undefined && !operation.timestamps) throw badRequest("timestamps: only for order.place");
-    const { compiled, param } = targetOf(operation, data);
-    const { value, rest } = param === null ? { value: "", rest: data } : splitParam(param, data);
+    const { compiled, value, rest } = targetOf(operation, data);
     const { body } = compiled;
     const request: RouteRequest = {
       now,
@@ -324,23 +319,23 @@ function senderOf({ principal }: SocketConnection, purpose: string): Sender {
   return { principal, refusal: principal === null ? unauthenticated(purpose) : null };
 }
 
-/** The route that an operation's data means. @throws ApiError 40000 unless it names exactly one of two ways */
-function targetOf(operation: RouteOperation, data: Readonly<Record<string, unknown>>): Target {
-  const { param, either } = operation;
-  if (either === null || param === null) return operation;
+type Data = Readonly<Record<string, unknown>>;
+
+/** What an operation's data means: a route, its path parameter, and the rest of the data. @throws ApiError 40000 */
+function targetOf(operation: RouteOperation, data: Data): { compiled: CompiledRoute; value: string; rest: Data } {
+  const { compiled, param, either } = operation;
+  if (param === null) return { compiled, value: "", rest: data };
+  if (either === null) return { compiled, ...splitId(param, data) };
   either.check(data);
   const isOther = either.param in data;
   if (isOther === param in data) throw badRequest(`${param}: required, or else ${either.param}`);
-  return isOther ? either : operation;
+  const target = isOther ? either : operation;
+  return { compiled: target.compiled, value: String(data[isOther ? either.param : param]), rest: {} };
 }
 
-/** Separates the path parameter from an operation's data. @throws ApiError 40000 unless it is an id, or a checked text */
-function splitParam(
-  name: string,
-  data: Readonly<Record<string, unknown>>,
-): { value: string; rest: Readonly<Record<string, unknown>> } {
+/** Separates the path parameter from an operation's data. @throws ApiError 40000 unless it is an id */
+function splitId(name: string, data: Data): { value: string; rest: Data } {
   const { [name]: value, ...rest } = data;
-  if (name === "client_order_id") return { value: String(value), rest };
   if (!Number.isSafeInteger(value) || (value as number) < 1) {
     throw badRequest(`data.${name}: required, a positive integer`);
   }
