@@ -41,6 +41,15 @@ export interface LedgerTotals {
   house: number;
 }
 
+/** A user's account on record: micro-USDC, and the UTC day that `activityUsed` is of. */
+export interface AccountState {
+  readonly balance: number;
+  readonly activityDay: number;
+  readonly activityUsed: number;
+  readonly fees: number;
+  readonly rebates: number;
+}
+
 export class Ledger {
   readonly totals: LedgerTotals = { deposits: 0, withdrawals: 0, usersTotal: 0, collateral: 0, house: 0 };
   /** The fee and rebate of the last `fill`, micro-USDC. */
@@ -101,8 +110,13 @@ export class Ledger {
     return this.rebates[user] ?? 0;
   }
 
-  /** Sets a user's balance, last day's activity, and sums of fees and rebates at recovery. */
-  restoreAccount(user: number, balance: number, activityDay = 0, activityUsed = 0, fees = 0, rebates = 0): void {
+  /** A new user, without money. */
+  openAccount(user: number): void {
+    this.restoreAccount(user, { balance: 0, activityDay: 0, activityUsed: 0, fees: 0, rebates: 0 });
+  }
+
+  /** At recovery. */
+  restoreAccount(user: number, { balance, activityDay, activityUsed, fees, rebates }: AccountState): void {
     this.growUsers(user);
     this.balances[user] = balance;
     this.activityDay[user] = activityDay;

@@ -29,12 +29,14 @@ import {
 } from "./limits.ts";
 import { assertBatchLayout } from "./log/batch-format.ts";
 import { assertProgressLayout } from "./log/progress.ts";
+import { assertOrderTerms } from "./ring/order-terms.ts";
 import { assertRecordLayout } from "./ring/records.ts";
 import { assertRingLayout } from "./ring/ring.ts";
 
 /** Asserts that no two bounds and no two layouts of the engine contradict each other. Called once at startup. */
 export function assertEngineLimits(): void {
   assertRecordLayout();
+  assertOrderTerms();
   assertRingLayout();
   assertBatchLayout();
   assertProgressLayout();

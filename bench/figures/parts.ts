@@ -90,10 +90,10 @@ function show(name: string, nanoseconds: number): void {
   console.log(`  ${name.padEnd(40)} ${nanoseconds.toFixed(0).padStart(6)} ns`);
 }
 
-function addOrder(id: number, packed: number): number {
+function addOrder(id: number, terms: number): number {
   const fields = { user: 1, market: 0, outcome: 0, price: 4200, quantity: 100, remaining: 0 };
   const rest = { status: 0, connection: 0, expiresAt: 0, createdAt: 0, updatedAt: 0 };
-  const slot = store.allocate({ id, packed, ...fields, ...rest });
+  const slot = store.allocate({ id, terms, ...fields, ...rest });
   store.link(slot);
   return slot;
 }

@@ -168,7 +168,7 @@ class Replay {
     quantity: number,
   ): number {
     const base = this.writeCommand(
-      R.packCommand(kind, side, OrderType.limit, tif, SelfTradePrevention.cancelTaker, 0),
+      R.packCommand(kind, R.packTerms(side, OrderType.limit, tif, SelfTradePrevention.cancelTaker, 0)),
       0,
     );
     const { words } = this.commands;
@@ -236,7 +236,7 @@ class Replay {
       for (const [slot, remaining] of this.matcher.ordersAt(outcome, tick))
         resting.push({ slot, side, price: window.price(tick), remaining });
     }
-    this.writeCommand(R.packCommand(R.CommandKind.closeMarket, 0, 0, 0, 0, 0), 0);
+    this.writeCommand(R.packCommand(R.CommandKind.closeMarket), 0);
     this.runCommand();
     return resting;
   }

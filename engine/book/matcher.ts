@@ -70,7 +70,7 @@ const {
   EventKind,
   packEvent,
   packFill,
-  packTerms,
+  codesOf,
   commandKindOf,
   sideOf,
   typeOf,
@@ -831,7 +831,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     eventWords[e + R.W_PRICE] = price;
     eventWords[e + R.W_QUANTITY] = shown;
     eventWords[e + R.W_REMAINING] = shown;
-    eventWords[e + R.W_REFERENCE] = packTerms(typeOf(packed), tif, selfTradePreventionOf(packed));
+    eventWords[e + R.W_REFERENCE] = codesOf(packed);
     eventDoubles[f + R.D_ORDER_ID] = orderId;
     eventDoubles[f + R.D_AT] = clock[0]!;
     eventDoubles[f + R.D_DETAIL] = doubles[(base >> 1) | R.D_EXPIRES_AT]!;

@@ -34,7 +34,7 @@ export function warmUp(matcher: Matcher): void {
     command.price = price;
     command.quantity = 1 + (slot % 7);
     command.orderId = slot;
-    run(R.packCommand(R.CommandKind.placeOrder, side, 0, tif, 0, flags));
+    run(R.packCommand(R.CommandKind.placeOrder, R.packTerms(side, 0, tif, 0, flags)));
   };
   const cancel = (slot: number): void => {
     command.slot = slot;
@@ -52,7 +52,7 @@ export function warmUp(matcher: Matcher): void {
 
   command.outcome = FIRST_OUTCOME;
   command.quantity = 2;
-  run(R.packCommand(R.CommandKind.openMarket, 0, 0, 0, 0, 0));
+  run(R.packCommand(R.CommandKind.openMarket));
   for (let round = 0; round < ROUNDS; round++) {
     for (let slot = 1; slot <= RESTING; slot++) {
       const side = slot % 3 === 0 ? Side.sell : Side.buy;
@@ -70,6 +70,6 @@ export function warmUp(matcher: Matcher): void {
     for (let slot = 1; slot <= RESTING / REPLACED; slot++) cancel(RESTING + slot);
     matcher.dropBatch();
   }
-  run(R.packCommand(R.CommandKind.closeMarket, 0, 0, 0, 0, 0));
+  run(R.packCommand(R.CommandKind.closeMarket));
   matcher.dropBatch();
 }

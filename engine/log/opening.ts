@@ -164,14 +164,13 @@ export class OpeningTracker {
   }
 
   private place(event: EngineEvent): void {
-    const { packed, slot, orderId, type, timeInForce, selfTradePrevention } = event;
+    const { slot, orderId } = event;
     assert(orderId > 0 && event.remaining > 0, "an order that rests has an id and shares left");
     const index = this.allocate();
     if (slot >= this.bySlot.length) this.bySlot = withIndex(this.bySlot, slot);
     this.bySlot[slot] = index;
-    const flags = packed & R.ORDER_FLAGS;
     const order = this.orderAt(index);
-    order.packed = R.packCommand(R.CommandKind.restoreOrder, event.side, type, timeInForce, selfTradePrevention, flags);
+    order.packed = R.packCommand(R.CommandKind.restoreOrder, event.terms);
     order.slot = 0;
     order.user = event.user;
     order.outcome = event.outcome;

@@ -10,10 +10,10 @@ import type Database from "better-sqlite3";
 import { CANDLE_MINUTES } from "../constants.ts";
 import { withIndex } from "../util/typed-arrays.ts";
 import { RowInserter } from "./row-inserter.ts";
+import { CANDLES, type ColumnOf } from "./tables.ts";
 
 const MINUTE_MS = 60_000;
 const MINUTES = Object.values(CANDLE_MINUTES);
-const COLUMNS = 9;
 /** `open` stays, because the added trades are later than the row's. */
 const ADD_TO_ROW = `ON CONFLICT (outcome_id, interval, open_time) DO UPDATE SET high = max(high, excluded.high),
   low = min(low, excluded.low), close = excluded.close, volume = volume + excluded.volume,
@@ -32,10 +32,10 @@ export class Candles {
   private lastFills = new Float64Array(256);
   /** By outcome: the index of its latest minute, counted from 1; 0 for none. */
   private latest = new Int32Array(1024);
-  private readonly rows: RowInserter;
+  private readonly rows: RowInserter<ColumnOf<typeof CANDLES>>;
 
   constructor(db: Database.Database) {
-    this.rows = new RowInserter(db, "candles", new Array<string>(COLUMNS).fill("?"), "FAIL", ADD_TO_ROW);
+    this.rows = new RowInserter(db, CANDLES, { upsert: ADD_TO_ROW });
   }
 
   /** Adds a trade, by its taker's fill. @param at ms */
@@ -67,16 +67,16 @@ export class Candles {
     const { rows } = this;
     const openTime = this.openTimes[i]!;
     const row = rows.next();
-    const { params } = rows;
-    params[row] = this.outcomes[i]!;
-    params[row + 1] = minutes;
-    params[row + 2] = openTime - (openTime % (minutes * MINUTE_MS));
-    params[row + 3] = this.opens[i]!;
-    params[row + 4] = this.highs[i]!;
-    params[row + 5] = this.lows[i]!;
-    params[row + 6] = this.closes[i]!;
-    params[row + 7] = this.volumes[i]!;
-    params[row + 8] = this.lastFills[i]!;
+    const { params, at } = rows;
+    params[row + at.outcome_id] = this.outcomes[i]!;
+    params[row + at.interval] = minutes;
+    params[row + at.open_time] = openTime - (openTime % (minutes * MINUTE_MS));
+    params[row + at.open] = this.opens[i]!;
+    params[row + at.high] = this.highs[i]!;
+    params[row + at.low] = this.lows[i]!;
+    params[row + at.close] = this.closes[i]!;
+    params[row + at.volume] = this.volumes[i]!;
+    params[row + at.last_fill_id] = this.lastFills[i]!;
   }
 
   /** Begins a minute of an outcome; returns its index. @param at ms */

@@ -7,9 +7,7 @@ import type { Ledger } from "../ledger.ts";
 import { IdSet } from "../util/id-set.ts";
 import type { MarketRegistry } from "./market-registry.ts";
 import { RowInserter } from "./row-inserter.ts";
-
-const POSITION_COLUMNS = 5;
-const ACCOUNT_COLUMNS = 6;
+import { ACCOUNTS, type ColumnOf, POSITIONS } from "./tables.ts";
 
 export class DirtyAccounts {
   readonly users = new IdSet();
@@ -21,8 +19,8 @@ export class DirtyAccounts {
   readonly statuses = new Map<number, number>();
   private readonly ledger: Ledger;
   private readonly registry: MarketRegistry;
-  private readonly accountRows: RowInserter;
-  private readonly positionRows: RowInserter;
+  private readonly accountRows: RowInserter<ColumnOf<typeof ACCOUNTS>>;
+  private readonly positionRows: RowInserter<ColumnOf<typeof POSITIONS>>;
   private readonly updateOutcome: Database.Statement;
   private readonly updateSets: Database.Statement;
   private readonly updateStatus: Database.Statement;
@@ -30,9 +28,8 @@ export class DirtyAccounts {
   constructor(db: Database.Database, ledger: Ledger, registry: MarketRegistry) {
     this.ledger = ledger;
     this.registry = registry;
-    const bound = (count: number): string[] => new Array<string>(count).fill("?");
-    this.accountRows = new RowInserter(db, "accounts", bound(ACCOUNT_COLUMNS), "REPLACE");
-    this.positionRows = new RowInserter(db, "positions", bound(POSITION_COLUMNS), "REPLACE");
+    this.accountRows = new RowInserter(db, ACCOUNTS, { conflict: "REPLACE" });
+    this.positionRows = new RowInserter(db, POSITIONS, { conflict: "REPLACE" });
     this.updateOutcome = db.prepare("UPDATE outcomes SET last_price = ?, volume = ? WHERE id = ?");
     this.updateSets = db.prepare("UPDATE markets SET sets = ? WHERE id = ?");
     this.updateStatus = db.prepare("UPDATE markets SET status = ? WHERE id = ?");
@@ -53,16 +50,16 @@ export class DirtyAccounts {
 
   private flushUsers(): void {
     const { ledger, accountRows } = this;
-    const { params } = accountRows;
+    const { params, at } = accountRows;
     for (const user of this.users.list()) {
       const row = accountRows.next();
       const day = ledger.activityDayOf(user);
-      params[row] = user;
-      params[row + 1] = ledger.balance(user);
-      params[row + 2] = day;
-      params[row + 3] = ledger.entriesOfDay(user, day);
-      params[row + 4] = ledger.feesPaid(user);
-      params[row + 5] = ledger.rebatesEarned(user);
+      params[row + at.user_id] = user;
+      params[row + at.balance] = ledger.balance(user);
+      params[row + at.activity_day] = day;
+      params[row + at.activity_used] = ledger.entriesOfDay(user, day);
+      params[row + at.fees] = ledger.feesPaid(user);
+      params[row + at.rebates] = ledger.rebatesEarned(user);
     }
     this.users.clear();
     accountRows.flush();
@@ -70,14 +67,14 @@ export class DirtyAccounts {
 
   private flushPositions(): void {
     const { ledger, positionRows } = this;
-    const { params } = positionRows;
+    const { params, at } = positionRows;
     for (const position of this.positions.list()) {
       const row = positionRows.next();
-      params[row] = ledger.userOf(position);
-      params[row + 1] = ledger.outcomeOf(position);
-      params[row + 2] = ledger.quantity(position);
-      params[row + 3] = ledger.cost(position);
-      params[row + 4] = ledger.realizedPnl(position);
+      params[row + at.user_id] = ledger.userOf(position);
+      params[row + at.outcome_id] = ledger.outcomeOf(position);
+      params[row + at.quantity] = ledger.quantity(position);
+      params[row + at.cost] = ledger.cost(position);
+      params[row + at.realized_pnl] = ledger.realizedPnl(position);
     }
     positionRows.flush();
     this.positions.clear();

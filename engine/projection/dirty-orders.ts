@@ -40,8 +40,6 @@ export class DirtyOrders {
   isNew = new Uint8Array(INITIAL);
   users = new Int32Array(INITIAL);
   outcomes = new Int32Array(INITIAL);
-  /** The first word of orderPlaced, and its terms. */
-  packed = new Int32Array(INITIAL);
   terms = new Int32Array(INITIAL);
   placedTimes = new Float64Array(INITIAL);
   /** The last fill or entry when the order entered. */
@@ -63,7 +61,6 @@ export class DirtyOrders {
     this.isNew[index] = 1;
     this.users[index] = event.user;
     this.outcomes[index] = event.outcome;
-    this.packed[index] = event.packed;
     this.terms[index] = event.terms;
     this.price[index] = event.price;
     this.total[index] = event.quantity;
@@ -124,7 +121,6 @@ export class DirtyOrders {
     this.isNew = withIndex(this.isNew, index);
     this.users = withIndex(this.users, index);
     this.outcomes = withIndex(this.outcomes, index);
-    this.packed = withIndex(this.packed, index);
     this.terms = withIndex(this.terms, index);
     this.placedTimes = withIndex(this.placedTimes, index);
     this.entriesBefore = withIndex(this.entriesBefore, index);

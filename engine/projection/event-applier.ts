@@ -12,12 +12,11 @@ import { EventKind } from "../ring/records.ts";
 import { assert, unreachable } from "../util/assert.ts";
 import type { ProjectorParts } from "./parts.ts";
 import { RowInserter } from "./row-inserter.ts";
-
-const FILL_COLUMNS = 18;
+import { type ColumnOf, FILLS } from "./tables.ts";
 
 export class EventApplier {
   private readonly parts: ProjectorParts;
-  private readonly fillRows: RowInserter;
+  private readonly fillRows: RowInserter<ColumnOf<typeof FILLS>>;
   private readonly insertSetsEntry: Database.Statement;
   private readonly event = new EngineEvent();
   /** The id of the current match: its first fill. */
@@ -25,9 +24,10 @@ export class EventApplier {
 
   constructor(parts: ProjectorParts) {
     this.parts = parts;
-    this.fillRows = new RowInserter(parts.db, "fills", new Array<string>(FILL_COLUMNS).fill("?"));
+    this.fillRows = new RowInserter(parts.db, FILLS);
     this.insertSetsEntry = parts.db.prepare(
-      "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, ?, ?, NULL, NULL, NULL)",
+      `INSERT INTO entries (id, user_id, type, amount, balance_after, market_id, created_at, last_fill_id)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     );
   }
 
@@ -197,25 +197,25 @@ export class EventApplier {
     const { ledger, links, markets } = this.parts;
     const { user, outcome, role, fillId } = event;
     const row = this.fillRows.next();
-    const { params } = this.fillRows;
-    params[row] = fillId;
-    params[row + 1] = this.matchId;
-    params[row + 2] = user;
-    params[row + 3] = event.orderId;
-    params[row + 4] = outcome;
-    params[row + 5] = event.side;
-    params[row + 6] = event.price;
-    params[row + 7] = event.quantity;
-    params[row + 8] = role;
-    params[row + 9] = event.matchType;
-    params[row + 10] = ledger.lastFee;
-    params[row + 11] = ledger.lastRebate;
-    params[row + 12] = ledger.balance(user);
-    params[row + 13] = event.time;
-    params[row + 14] = links.addFill(user, fillId);
-    params[row + 15] = previousOfOrder;
-    params[row + 16] = role === Role.taker ? links.addTrade(markets.marketOf(outcome), fillId) : 0;
-    params[row + 17] = builder || null;
+    const { params, at } = this.fillRows;
+    params[row + at.id] = fillId;
+    params[row + at.match_id] = this.matchId;
+    params[row + at.user_id] = user;
+    params[row + at.order_id] = event.orderId;
+    params[row + at.outcome_id] = outcome;
+    params[row + at.side] = event.side;
+    params[row + at.price] = event.price;
+    params[row + at.quantity] = event.quantity;
+    params[row + at.role] = role;
+    params[row + at.match_type] = event.matchType;
+    params[row + at.fee] = ledger.lastFee;
+    params[row + at.rebate] = ledger.lastRebate;
+    params[row + at.balance_after] = ledger.balance(user);
+    params[row + at.created_at] = event.time;
+    params[row + at.previous_of_user] = links.addFill(user, fillId);
+    params[row + at.previous_of_order] = previousOfOrder;
+    params[row + at.previous_of_market] = role === Role.taker ? links.addTrade(markets.marketOf(outcome), fillId) : 0;
+    params[row + at.builder_id] = builder || null;
   }
 
   // ---------------------------------------------------------------- complete sets

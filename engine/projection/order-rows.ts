@@ -1,19 +1,33 @@
 /** Writes the rows of dirty orders: inserts new ones by their ids, and updates the others once. */
 import type Database from "better-sqlite3";
-import { isFinal, restingTimeInForce, TimeInForce } from "../constants.ts";
+import { isFinal, restingTimeInForce } from "../constants.ts";
+import { ORDER_TERMS, type OrderTerm } from "../ring/order-terms.ts";
 import * as R from "../ring/records.ts";
+import { assert } from "../util/assert.ts";
 import type { Counters } from "./counters.ts";
 import type { DirtyOrders } from "./dirty-orders.ts";
 import type { RestingOrders } from "./resting-orders.ts";
 import { RowInserter } from "./row-inserter.ts";
 import type { RowLinks } from "./row-links.ts";
+import { type ColumnOf, ORDERS } from "./tables.ts";
 
-const ORDERS_TABLE = `orders (id, user_id, outcome_id, side, post_only, pat, price, quantity, remaining, status, reason,
-  client_order_id, fingerprint, quote, created_at, updated_at, previous_of_user, last_fill_id, type, time_in_force,
-  self_trade_prevention, expires_at, priority, builder_id, tied)`;
-const BOUND_COLUMNS = 18;
-/** Most orders have these values in the other columns, from `type` on: their statement contains them and binds nothing. */
-const USUAL_TERMS = ["0", "0", "0", "NULL", "NULL", "NULL", "0"];
+/** Most orders have these values in the last columns: their statement contains them and binds nothing. */
+const USUAL = {
+  ...{ type: "0", time_in_force: "0", self_trade_prevention: "0", tied: "0" },
+  ...{ expires_at: "NULL", priority: "NULL", builder_id: "NULL" },
+} as const;
+/** The terms that most orders have as 0, and their bits. */
+const RARE_TERMS = ORDER_TERMS.filter(({ column }) => column in USUAL);
+const RARE_BITS = RARE_TERMS.reduce((bits, { mask }) => bits | mask, 0);
+
+/** A term, and its column's place in a row. */
+const placed = (term: OrderTerm): OrderTerm & { readonly place: number } => {
+  const place = (ORDERS.at as Readonly<Record<string, number>>)[term.column];
+  assert(place !== undefined, "every term of an order has a column");
+  return { ...term, place };
+};
+const TERM_COLUMNS = ORDER_TERMS.filter((term) => !RARE_TERMS.includes(term)).map(placed);
+const RARE_COLUMNS = RARE_TERMS.map(placed);
 
 export interface OrderRowsParts {
   readonly db: Database.Database;
@@ -25,9 +39,9 @@ export interface OrderRowsParts {
 
 export class OrderRows {
   private readonly parts: OrderRowsParts;
-  private readonly rows: RowInserter;
-  /** For orders with the usual terms. */
-  private readonly usualRows: RowInserter;
+  private readonly rows: RowInserter<ColumnOf<typeof ORDERS>>;
+  /** For orders with the usual values. */
+  private readonly usualRows: RowInserter<ColumnOf<typeof ORDERS>>;
   private readonly writeState: Database.Statement;
   private readonly writeFilled: Database.Statement;
   private readonly writeTerms: Database.Statement;
@@ -38,9 +52,8 @@ export class OrderRows {
   constructor(parts: OrderRowsParts) {
     const { db } = parts;
     this.parts = parts;
-    const bound = (count: number): string[] => new Array<string>(count).fill("?");
-    this.rows = new RowInserter(db, ORDERS_TABLE, bound(BOUND_COLUMNS + USUAL_TERMS.length));
-    this.usualRows = new RowInserter(db, ORDERS_TABLE, [...bound(BOUND_COLUMNS), ...USUAL_TERMS]);
+    this.rows = new RowInserter(db, ORDERS);
+    this.usualRows = new RowInserter(db, ORDERS, { constants: USUAL });
     const state = "remaining = ?, status = ?, reason = ?, updated_at = ?";
     this.writeState = db.prepare(`UPDATE orders SET ${state} WHERE id = ?`);
     this.writeFilled = db.prepare(`UPDATE orders SET ${state}, last_fill_id = ? WHERE id = ?`);
@@ -106,48 +119,40 @@ export class OrderRows {
     const id = dirtyOrders.ids[index]!;
     const state = dirtyOrders.states[index]!;
     const priority = dirtyOrders.priorities[index]!;
-    const packed = dirtyOrders.packed[index]!;
-    const terms = dirtyOrders.terms[index]!;
     const expiresAt = dirtyOrders.expiry[index]!;
+    const asPlaced = dirtyOrders.terms[index]!;
     // A quote's expiry may have been set or removed in the transaction that placed it.
-    const timeInForce = dirtyOrders.extended[index] === 0 ? R.termsTimeInForce(terms) : restingTimeInForce(expiresAt);
+    const isExtended = dirtyOrders.extended[index] === 1;
+    const terms = isExtended ? R.withTimeInForce(asPlaced, restingTimeInForce(expiresAt)) : asPlaced;
     const builder = dirtyOrders.builders[index]!;
-    const cancelOnDisconnect = (packed & R.FLAG_CANCEL_ON_DISCONNECT) !== 0;
-    const hasUsualTerms = terms === 0 && timeInForce === TimeInForce.gtc && expiresAt === 0 && priority === 0;
-    const isUsual = hasUsualTerms && builder === 0 && !cancelOnDisconnect;
-    const text = (packed & R.FLAG_TEXT) === 0 ? undefined : dirtyOrders.texts.get(index);
+    const isUsual = (terms & RARE_BITS) === 0 && expiresAt === 0 && priority === 0 && builder === 0;
+    const text = (terms & R.FLAG_TEXT) === 0 ? undefined : dirtyOrders.texts.get(index);
     const clientOrderId = text?.clientOrderId ?? null;
     const user = dirtyOrders.users[index]!;
     const previous = this.link(user, id);
     const rows = isUsual ? this.usualRows : this.rows;
     const row = rows.next();
-    const { params } = rows;
-    params[row] = id;
-    params[row + 1] = user;
-    params[row + 2] = dirtyOrders.outcomes[index]!;
-    params[row + 3] = R.sideOf(packed);
-    params[row + 4] = (packed & R.FLAG_POST_ONLY) !== 0 ? 1 : 0;
-    params[row + 5] = (packed & R.FLAG_PAT) !== 0 ? 1 : 0;
-    params[row + 6] = dirtyOrders.price[index]!;
-    params[row + 7] = dirtyOrders.total[index]!;
-    params[row + 8] = dirtyOrders.remaining[index]!;
-    params[row + 9] = state & 0xf;
-    params[row + 10] = state >> 4;
-    params[row + 11] = clientOrderId;
-    params[row + 12] = clientOrderId === null ? null : (text?.fingerprint ?? null);
-    params[row + 13] = (packed & R.FLAG_QUOTE) !== 0 ? 1 : 0;
-    params[row + 14] = dirtyOrders.placedTimes[index]!;
-    params[row + 15] = dirtyOrders.times[index]!;
-    params[row + 16] = previous;
-    params[row + 17] = dirtyOrders.fills[index]! || dirtyOrders.entriesBefore[index]!;
+    const { params, at } = rows;
+    params[row + at.id] = id;
+    params[row + at.user_id] = user;
+    params[row + at.outcome_id] = dirtyOrders.outcomes[index]!;
+    params[row + at.price] = dirtyOrders.price[index]!;
+    params[row + at.quantity] = dirtyOrders.total[index]!;
+    params[row + at.remaining] = dirtyOrders.remaining[index]!;
+    params[row + at.status] = state & 0xf;
+    params[row + at.reason] = state >> 4;
+    params[row + at.client_order_id] = clientOrderId;
+    params[row + at.fingerprint] = clientOrderId === null ? null : (text?.fingerprint ?? null);
+    params[row + at.created_at] = dirtyOrders.placedTimes[index]!;
+    params[row + at.updated_at] = dirtyOrders.times[index]!;
+    params[row + at.previous_of_user] = previous;
+    params[row + at.last_fill_id] = dirtyOrders.fills[index]! || dirtyOrders.entriesBefore[index]!;
+    for (const { mask, shift, place } of TERM_COLUMNS) params[row + place] = (terms & mask) >>> shift;
     if (!isUsual) {
-      params[row + BOUND_COLUMNS] = R.termsType(terms);
-      params[row + BOUND_COLUMNS + 1] = timeInForce;
-      params[row + BOUND_COLUMNS + 2] = R.termsSelfTradePrevention(terms);
-      params[row + BOUND_COLUMNS + 3] = expiresAt || null;
-      params[row + BOUND_COLUMNS + 4] = priority || null;
-      params[row + BOUND_COLUMNS + 5] = builder || null;
-      params[row + BOUND_COLUMNS + 6] = cancelOnDisconnect ? 1 : 0;
+      for (const { mask, shift, place } of RARE_COLUMNS) params[row + place] = (terms & mask) >>> shift;
+      params[row + at.expires_at] = expiresAt || null;
+      params[row + at.priority] = priority || null;
+      params[row + at.builder_id] = builder || null;
     }
     if (id > counters.lastOrderId) counters.lastOrderId = id;
     if (!isFinal(state & 0xf)) resting.addLate(id);

@@ -5,6 +5,8 @@
  * the process) either way. REPLACE overwrites a row with the same key in one search, an upsert needs two.
  */
 import type Database from "better-sqlite3";
+import { assert } from "../util/assert.ts";
+import type { Table } from "./tables.ts";
 
 /** Rows per statement, largest first. The largest is also the number of rows that can be pending. */
 const CHUNKS = [32, 16, 4, 1] as const;
@@ -12,7 +14,18 @@ const MAX_ROWS = CHUNKS[0];
 
 export type SqlValue = number | string | null;
 
-export class RowInserter {
+export interface InsertOptions<Column extends string> {
+  /** SQL expressions for columns without a value in `params`: the last ones of the table. */
+  readonly constants?: Readonly<Partial<Record<Column, string>>>;
+  readonly conflict?: "FAIL" | "IGNORE" | "REPLACE";
+  /** An ON CONFLICT clause for a row whose key exists. */
+  readonly upsert?: string;
+}
+
+/** @typeParam Column those of the table */
+export class RowInserter<Column extends string> {
+  /** Where a row has the value of a column, from the row's start. */
+  readonly at: Readonly<Record<Column, number>>;
   /** The values of pending rows; `next()` returns where a row starts. */
   readonly params: SqlValue[];
   private readonly statements: readonly { readonly count: number; readonly statement: Database.Statement }[];
@@ -21,25 +34,21 @@ export class RowInserter {
   /** The id of the last inserted row. */
   lastId: number | bigint = 0;
 
-  /**
-   * @param table the table with its columns in the order of `values`
-   * @param values one SQL expression per column; "?" for a value in `params`
-   * @param upsert an ON CONFLICT clause for a row whose key exists
-   */
-  constructor(
-    db: Database.Database,
-    table: string,
-    values: readonly string[],
-    conflict: "FAIL" | "IGNORE" | "REPLACE" = "FAIL",
-    upsert = "",
-  ) {
+  constructor(db: Database.Database, table: Table<Column>, options: InsertOptions<Column> = {}) {
+    const { constants = {}, conflict = "FAIL", upsert = "" } = options;
+    const { name, columns, at } = table;
+    const values = columns.map((column) => (constants as Partial<Record<Column, string>>)[column] ?? "?");
+    this.at = at;
+    this.columns = values.filter((value) => value === "?").length;
+    assert(values.indexOf("?", this.columns) === -1, "constants come after the values");
     const row = `(${values.join(",")})`;
     const rows = (count: number): string => new Array<string>(count).fill(row).join(",");
     this.statements = CHUNKS.map((count) => ({
       count,
-      statement: db.prepare(`INSERT OR ${conflict} INTO ${table} VALUES ${rows(count)} ${upsert}`),
+      statement: db.prepare(
+        `INSERT OR ${conflict} INTO ${name} (${columns.join(",")}) VALUES ${rows(count)} ${upsert}`,
+      ),
     }));
-    this.columns = values.filter((value) => value === "?").length;
     this.params = new Array<SqlValue>(this.columns * MAX_ROWS).fill(null);
   }
 

@@ -9,6 +9,7 @@ import type { LogReader } from "../log/log-reader.ts";
 import { withIndex } from "../util/typed-arrays.ts";
 import { blockOfBatch, remainingUpdates } from "./cut-block.ts";
 import { RowInserter } from "./row-inserter.ts";
+import { type ColumnOf, TERM_CHANGES, UPDATE_INDEX } from "./tables.ts";
 
 /** An order in the middle of its matching. */
 interface Unfinished {
@@ -19,8 +20,8 @@ interface Unfinished {
 }
 
 export class UpdateIndex {
-  private readonly rows: RowInserter;
-  private readonly termRows: RowInserter;
+  private readonly rows: RowInserter<ColumnOf<typeof UPDATE_INDEX>>;
+  private readonly termRows: RowInserter<ColumnOf<typeof TERM_CHANGES>>;
   /** By user: the last block with a row, counted from 1; 0 for none. */
   private blocks = new Float64Array(1024);
   private readonly unfinished = new Map<number, Unfinished>();
@@ -43,14 +44,9 @@ export class UpdateIndex {
   /** @param log what `forget` reads */
   constructor(db: Database.Database, log: LogReader) {
     this.log = log;
-    this.rows = new RowInserter(db, "update_index (user_id, sequence, block, batch)", ["?", "?", "?", "?"]);
-    this.termRows = new RowInserter(
-      db,
-      "term_changes (order_id, sequence, price, quantity, expires_at)",
-      new Array<string>(5).fill("?"),
-      // Changes of an order between the same two updates: the terms from before the first one count.
-      "IGNORE",
-    );
+    this.rows = new RowInserter(db, UPDATE_INDEX);
+    // Changes of an order between the same two updates: the terms from before the first one count.
+    this.termRows = new RowInserter(db, TERM_CHANGES, { conflict: "IGNORE" });
     this.lowerBatch = db.prepare("UPDATE update_index SET batch = min(batch, ?) WHERE user_id = ? AND block = ?");
     this.storeUnfinished = db.prepare(
       "INSERT OR REPLACE INTO unfinished_orders (order_id, fills, batch) VALUES (?, ?, ?)",
@@ -105,12 +101,12 @@ export class UpdateIndex {
    */
   addTermChange(order: number, sequence: number, price: number, quantity: number, expiresAt: number): void {
     const row = this.termRows.next();
-    const { params } = this.termRows;
-    params[row] = order;
-    params[row + 1] = sequence;
-    params[row + 2] = price;
-    params[row + 3] = quantity;
-    params[row + 4] = expiresAt;
+    const { params, at } = this.termRows;
+    params[row + at.order_id] = order;
+    params[row + at.sequence] = sequence;
+    params[row + at.price] = price;
+    params[row + at.quantity] = quantity;
+    params[row + at.expires_at] = expiresAt;
   }
 
   /** Updates that need a batch before `batch` can't be read any more; all others can. Inside a transaction. */
@@ -176,10 +172,10 @@ export class UpdateIndex {
   private insert(user: number, sequence: number, batch: number): void {
     this.blocks[user] = this.block + 1;
     const row = this.rows.next();
-    const { params } = this.rows;
-    params[row] = user;
-    params[row + 1] = sequence;
-    params[row + 2] = this.block;
-    params[row + 3] = batch;
+    const { params, at } = this.rows;
+    params[row + at.user_id] = user;
+    params[row + at.sequence] = sequence;
+    params[row + at.block] = this.block;
+    params[row + at.batch] = batch;
   }
 }

@@ -57,10 +57,6 @@ export class EngineEvent extends RecordCursor {
     return R.roleOf(this.packed);
   }
 
-  get isPostOnly(): boolean {
-    return (this.packed & R.FLAG_POST_ONLY) !== 0;
-  }
-
   /** The order was placed with a PAT. */
   get isPat(): boolean {
     return (this.packed & R.FLAG_PAT) !== 0;
@@ -81,11 +77,6 @@ export class EngineEvent extends RecordCursor {
     return (this.packed & R.FLAG_UPDATE_END) !== 0;
   }
 
-  /** orderPlaced. */
-  get cancelsOnDisconnect(): boolean {
-    return (this.packed & R.FLAG_CANCEL_ON_DISCONNECT) !== 0;
-  }
-
   /** orderAmended. */
   get lostPriority(): boolean {
     return (this.packed & R.FLAG_LOST_PRIORITY) !== 0;
@@ -94,10 +85,6 @@ export class EngineEvent extends RecordCursor {
   /** The slot's text area, or the batch's, has a text of the order. */
   get hasText(): boolean {
     return (this.packed & R.FLAG_TEXT) !== 0;
-  }
-
-  get isQuote(): boolean {
-    return (this.packed & R.FLAG_QUOTE) !== 0;
   }
 
   // ---------------------------------------------------------------- words and doubles
@@ -208,23 +195,11 @@ export class EngineEvent extends RecordCursor {
     this.doubles[this.d + R.D_DURABLE] = at;
   }
 
-  // ---------------------------------------------------------------- word 7 of orderPlaced: the order's terms
+  // ---------------------------------------------------------------- orderPlaced: the order's terms
 
-  /** Type, time in force and self-trade prevention as the engine wrote them. */
+  /** As its placement packed them (order-terms.ts). */
   get terms(): number {
-    return R.termsOf(this.words[this.w + R.W_REFERENCE]!);
-  }
-
-  get type(): number {
-    return R.termsType(this.terms);
-  }
-
-  get timeInForce(): number {
-    return R.termsTimeInForce(this.terms);
-  }
-
-  get selfTradePrevention(): number {
-    return R.termsSelfTradePrevention(this.terms);
+    return R.placedTerms(this.packed, this.words[this.w + R.W_REFERENCE]!);
   }
 
   /** The log raised `time`: the order entered earlier, at a time that the batch's text has. */

@@ -7,7 +7,7 @@
  *         packed   slot  user  outcome  price  quantity  market     reference
  *   double         4         5       6            7
  *                  order id  at, ms  expires at*  valid until*
- *   packed: kind 0..7 | side 8..11 | type 12..15 | time in force 16..19 | self-trade prevention 20..23 | flags 24..31
+ *   packed: kind 0..7 | side 8..11 | type 12..15 | time in force 16..19 | self-trade prevention 20..21 | flags 24..31
  *   flags:  post-only 24 | pat 25 | replaces (restoreOrder: last, amendOrder: extends) 26 | more 27
  *           | cancel on disconnect 28
  *           | text 29 | quote 30
@@ -48,7 +48,7 @@
  *
  * Event kinds, and their fields beyond the drawing:
  *   orderPlaced     the command's order; status open (it rests unfilled), final (nothing filled) or queued
- *                   (fills follow); remaining; double 6 = expires at; word 7 = type | tif << 4 | stp << 8 |
+ *                   (fills follow); remaining; double 6 = expires at; word 7 = bits 12..23 of the command |
  *                   raised (*) << 12: `at` was raised, the order entered earlier
  *   orderFilled     one order's side of one match; makers first, then the taker with flag matchEnd. Flag updateEnd is on the
  *                   last taker fill of a command: one order.updated reports the taker's fills up to it. Word 7 = leg
@@ -136,6 +136,11 @@ export const EventKind = {
 } as const;
 export type EventKind = (typeof EventKind)[keyof typeof EventKind];
 
+/** The lowest bits of a placement's fields, of four bits each. */
+export const SIDE_SHIFT = 8;
+export const TYPE_SHIFT = 12;
+export const TIME_IN_FORCE_SHIFT = 16;
+export const SELF_TRADE_SHIFT = 20;
 export const FLAG_POST_ONLY = 1 << 24;
 export const FLAG_PAT = 1 << 25;
 /** placeOrder: the order replaces one that its chain canceled. In events the bit is matchEnd. */
@@ -171,37 +176,34 @@ export function assertRecordLayout(): void {
   assert(Math.min(...flags) === 1 << 24, "flags lie above every other field");
   assert(MAX_OUTCOMES <= 1 << LEG_BITS, "a leg fits its bits");
   assert(LEG_BITS + 1 + 2 * RATE_BITS <= 31, "a leg and two rates fit a word");
-  assert(packTerms(0xf, 0xf, 0xf) < RAISED, "an order's terms lie below the flag RAISED");
+  assert(codesOf(-1) < RAISED, "an order's codes lie below the flag RAISED");
 }
 
-/** Replaces the kind in a command's first word. */
-export const withKind = (packed: number, kind: CommandKind): number => (packed & ~0xff) | kind;
-/** Replaces the time in force in a placement's first word. */
-export const withTimeInForce = (packed: number, tif: number): number => (packed & ~(0xf << 16)) | (tif << 16);
 /** An event's. */
 export const kindOf = (packed: number): EventKind => (packed & 0xff) as EventKind;
 export const commandKindOf = (packed: number): CommandKind => (packed & 0xff) as CommandKind;
-export const sideOf = (packed: number): number => (packed >>> 8) & 0xf;
+export const sideOf = (packed: number): number => (packed >>> SIDE_SHIFT) & 0xf;
 
-/** Commands. */
-export const typeOf = (packed: number): number => (packed >>> 12) & 0xf;
-export const timeInForceOf = (packed: number): number => (packed >>> 16) & 0xf;
-export const selfTradePreventionOf = (packed: number): number => (packed >>> 20) & 0xf;
+/** Commands, and terms. */
+export const typeOf = (packed: number): number => (packed >>> TYPE_SHIFT) & 0xf;
+export const timeInForceOf = (packed: number): number => (packed >>> TIME_IN_FORCE_SHIFT) & 0xf;
+export const selfTradePreventionOf = (packed: number): number => (packed >>> SELF_TRADE_SHIFT) & 0x3;
 /** cancelOrder: the reason is in the bits of a placement's time in force. */
 export function cancelReasonOf(packed: number): number {
   return (packed >>> 16) & 0xf;
 }
 
-export function packCommand(
-  kind: CommandKind,
-  side: number,
-  type: number,
-  tif: number,
-  stp: number,
-  flags: number,
-): number {
-  return kind | (side << 8) | (type << 12) | (tif << 16) | (stp << 20) | flags;
+/** An order's terms (order-terms.ts): the first word of its placement, less the kind. */
+export function packTerms(side: number, type: number, tif: number, stp: number, flags: number): number {
+  return (side << SIDE_SHIFT) | (type << TYPE_SHIFT) | (tif << TIME_IN_FORCE_SHIFT) | (stp << SELF_TRADE_SHIFT) | flags;
 }
+
+/** Replaces the time in force in terms. */
+export const withTimeInForce = (terms: number, tif: number): number =>
+  (terms & ~(0xf << TIME_IN_FORCE_SHIFT)) | (tif << TIME_IN_FORCE_SHIFT);
+
+/** The first word of a command. */
+export const packCommand = (kind: CommandKind, terms = 0): number => kind | terms;
 
 /** The first word of a cancelOrder. */
 export const packCancel = (reason: number): number => CommandKind.cancelOrder | (reason << 16);
@@ -220,15 +222,13 @@ export function packFill(side: number, status: number, matchType: number, role: 
   return EventKind.orderFilled | (side << 8) | (status << 12) | (matchType << 20) | (role << 22) | flags;
 }
 
-/** Word 7 of orderPlaced. */
-export const packTerms = (type: number, tif: number, stp: number): number => type | (tif << 4) | (stp << 8);
-export const termsType = (terms: number): number => terms & 0xf;
-export const termsTimeInForce = (terms: number): number => (terms >>> 4) & 0xf;
+/** Word 7 of orderPlaced: what else of the order's terms has no place in an event's first word. */
+export const codesOf = (packed: number): number => (packed >>> TYPE_SHIFT) & (RAISED - 1);
 export const RAISED = 1 << 12;
-export const isRaised = (terms: number): boolean => (terms & RAISED) !== 0;
-/** The terms as the engine wrote them. */
-export const termsOf = (terms: number): number => terms & (RAISED - 1);
-export const termsSelfTradePrevention = (terms: number): number => (terms >>> 8) & 0xf;
+export const isRaised = (codes: number): boolean => (codes & RAISED) !== 0;
+/** The order's terms, from the two words of orderPlaced. */
+export const placedTerms = (packed: number, codes: number): number =>
+  (packed & ((0xf << SIDE_SHIFT) | ORDER_FLAGS)) | ((codes & (RAISED - 1)) << TYPE_SHIFT);
 
 /** Word 7 of orderFilled: the leg is below MAX_OUTCOMES. */
 const LEG_BITS = 5;

@@ -34,7 +34,7 @@ export function createWriteRooms(options: WriteRoomsOptions): readonly WriteRoom
   const { ledger, registry, cash } = exchange;
   const users = new AccountWrites({
     ...{ accounts, ids, userIds: new UserIds(last), revokedTokens: last.revokedTokens },
-    opened: (userId) => ledger.restoreAccount(userId, 0),
+    opened: (userId) => ledger.openAccount(userId),
   });
   return coveringAll([
     new PlainWrites(ids, (write) => users.updated(write)),

@@ -2,17 +2,7 @@
  * The events and writes of a batch as objects with named fields, as `admin log` prints them: money and prices are
  * integers (micro-USDC, BPS), times are ms. Secrets are left out unless they are asked for. Reads no file.
  */
-import {
-  MARKET_STATUSES,
-  MATCH_TYPES,
-  ORDER_STATUSES,
-  ORDER_TYPES,
-  REASONS,
-  ROLES,
-  SELF_TRADE_PREVENTIONS,
-  Side,
-  TIMES_IN_FORCE,
-} from "../../engine/constants.ts";
+import { MARKET_STATUSES, MATCH_TYPES, ORDER_STATUSES, REASONS, ROLES, Side } from "../../engine/constants.ts";
 import {
   type BatchHeader,
   FLAG_STARTED,
@@ -25,6 +15,7 @@ import {
 import { unpackRequest } from "../../engine/log/request.ts";
 import type { Write } from "../../engine/log/writes.ts";
 import { EngineEvent } from "../../engine/ring/engine-event.ts";
+import { ORDER_TERMS, termValue } from "../../engine/ring/order-terms.ts";
 import { EventKind, feeOf, rebateOf } from "../../engine/ring/records.ts";
 import { unreachable } from "../../engine/util/assert.ts";
 
@@ -181,19 +172,19 @@ function placementFields(event: EngineEvent, { placedAt, clientOrderId, builderC
   return {
     ...stateFields(event),
     reason: reasonOf(event),
-    type: ORDER_TYPES[event.type] ?? null,
-    time_in_force: TIMES_IN_FORCE[event.timeInForce] ?? null,
-    self_trade_prevention: SELF_TRADE_PREVENTIONS[event.selfTradePrevention] ?? null,
-    post_only: event.isPostOnly,
-    pat: event.isPat,
-    quote: event.isQuote,
-    cancel_on_disconnect: event.cancelsOnDisconnect,
+    ...termFields(event),
     expires_at: event.expiresAt || null,
     placed_at: placedAt ?? event.time,
     client_order_id: clientOrderId,
     builder: builderCode,
     update: event.isUpdate ? event.userSequence : null,
   };
+}
+
+/** The side is among the fields of its state. */
+function termFields({ terms }: EngineEvent): Fields {
+  const others = ORDER_TERMS.filter(({ name }) => name !== "side");
+  return Object.fromEntries(others.map((term) => [term.name, termValue(term, terms)]));
 }
 
 function fillFields(event: EngineEvent): Fields {

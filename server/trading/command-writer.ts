@@ -142,7 +142,7 @@ export class CommandWriter {
   /** Places the order in `slot`. */
   placeOrder({ slot, at, validUntil }: PlaceOrder): void {
     const ring = this.ringOf(this.store.markets[slot]!);
-    const command = this.begin(ring, this.store.packed[slot]!, at);
+    const command = this.begin(ring, this.placing(slot), at);
     this.writeOrder(command, slot, this.store.quantities[slot]!);
     writeValidUntil(command, validUntil, at);
     this.end(ring);
@@ -151,7 +151,7 @@ export class CommandWriter {
   /** Places the quote in `slot`, which takes over what another one holds. Valid at any time: `valid_until` was checked. */
   replaceOrder({ slot, at, replaced, expected }: ReplaceOrder): void {
     const ring = this.ringOf(this.store.markets[slot]!);
-    const command = this.begin(ring, this.store.packed[slot]! | R.FLAG_REPLACES, at);
+    const command = this.begin(ring, this.placing(slot) | R.FLAG_REPLACES, at);
     this.writeOrder(command, slot, this.store.quantities[slot]!);
     command.replacedSlot = replaced;
     command.expectedRemaining = expected;
@@ -162,7 +162,7 @@ export class CommandWriter {
   restoreOrder(slot: number, isLast: boolean): void {
     const { store } = this;
     const ring = this.ringOf(store.markets[slot]!);
-    const packed = R.withKind(store.packed[slot]!, R.CommandKind.restoreOrder) | (isLast ? R.FLAG_LAST : 0);
+    const packed = R.packCommand(R.CommandKind.restoreOrder, store.terms[slot]!) | (isLast ? R.FLAG_LAST : 0);
     const command = this.begin(ring, packed, store.updatedAt[slot]!);
     this.writeOrder(command, slot, store.remaining[slot]!);
     command.total = store.quantities[slot]!;
@@ -293,6 +293,10 @@ export class CommandWriter {
   }
 
   /** Clears the next record, writes its first word and its time, and returns it. */
+  private placing(slot: number): number {
+    return R.packCommand(R.CommandKind.placeOrder, this.store.terms[slot]!);
+  }
+
   private begin(ring: RingProducer, packed: number, at: number): CommandRecord {
     const command = this.command.at(ring.words, ring.doubles, (ring.head & ring.mask) * R.RECORD_WORDS);
     command.clear();

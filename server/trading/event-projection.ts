@@ -298,7 +298,7 @@ export class EventProjection {
   /** The order changes its user's balance or, where it sells, the position. */
   private changed(slot: number): void {
     const { store, updates } = this.parts;
-    const sells = sideOf(store.packed[slot]!) === Side.sell;
+    const sells = sideOf(store.terms[slot]!) === Side.sell;
     updates.accountChanged(store.users[slot]!, sells ? store.outcomes[slot]! : 0);
   }
 }

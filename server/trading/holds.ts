@@ -159,7 +159,7 @@ export class Holds {
   private change(slot: number, shares: number, sign: 1 | -1): void {
     const { store, ledger } = this;
     const user = store.users[slot]!;
-    if (sideOf(store.packed[slot]!) === Side.buy) {
+    if (sideOf(store.terms[slot]!) === Side.buy) {
       const money = notionalMicro(store.prices[slot]!, shares);
       ledger.changeLiveActivity(user, sign * money);
       if (sign > 0) ledger.hold(user, money);
@@ -171,7 +171,7 @@ export class Holds {
   private changeBy(slot: number, money: number, shares: number): void {
     const { store, ledger } = this;
     const user = store.users[slot]!;
-    if (sideOf(store.packed[slot]!) === Side.buy) {
+    if (sideOf(store.terms[slot]!) === Side.buy) {
       ledger.changeLiveActivity(user, money);
       if (money >= 0) ledger.hold(user, money);
       else ledger.release(user, -money);

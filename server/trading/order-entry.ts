@@ -105,14 +105,14 @@ export class OrderEntry {
       (hasText ? R.FLAG_TEXT : 0);
     const type = order.price === null ? OrderType.unboundMarket : order.type;
     const { side, timeInForce, selfTradePrevention } = order;
-    const packed = R.packCommand(R.CommandKind.placeOrder, side, type, timeInForce, selfTradePrevention, flags);
+    const terms = R.packTerms(side, type, timeInForce, selfTradePrevention, flags);
     const user = trader.userId;
     const { marketId: market, outcomeId: outcome, quantity } = order;
     const price = boundOf(order);
     const expiresAt = order.expiresAt ?? 0;
     const at = exchange.timeline.stamp(now);
     // Spelled out: a spread costs an order a sixth of the gateway's time.
-    const slot = store.allocateNew({ user, market, outcome, price, quantity, packed, expiresAt, at }, origin);
+    const slot = store.allocateNew({ user, market, outcome, price, quantity, terms, expiresAt, at }, origin);
     exchange.times.receive(slot);
     if (!hasText) return slot;
     store.texts.write(slot, clientOrderId, origin.builderCode, clientOrderId === null ? 0 : fingerprint(order));
@@ -204,7 +204,7 @@ export class OrderEntry {
     for (let slot = store.newestOf(userId); slot !== 0; slot = store.olderOf(slot)) {
       if (filter.marketId !== undefined && store.markets[slot] !== filter.marketId) continue;
       if (filter.outcomeId !== undefined && store.outcomes[slot] !== filter.outcomeId) continue;
-      if (filter.side !== undefined && R.sideOf(store.packed[slot]!) !== filter.side) continue;
+      if (filter.side !== undefined && R.sideOf(store.terms[slot]!) !== filter.side) continue;
       if (filter.clientOrderId !== undefined && store.ids[slot] !== only) continue;
       if (filter.placedBefore !== undefined && store.createdAt[slot]! >= filter.placedBefore) continue;
       slots.push(slot);
@@ -250,7 +250,7 @@ export class OrderEntry {
     // A field that is not given stays as the changes before this one leave it: at most what they are reserved for.
     const shares = quantity === null ? before.shares : Math.max(0, quantity - filled);
     const after = worstOf(before, price ?? before.price, shares);
-    if (R.sideOf(store.packed[slot]!) === Side.buy) {
+    if (R.sideOf(store.terms[slot]!) === Side.buy) {
       check.checkMoney(exchange, trader, after.money - before.money, now);
     } else check.checkShares(ledger, trader.userId, store.outcomes[slot]!, after.shares - before.shares);
     if (!writer.hasRoom(market.id)) throw tooManyInFlight();

@@ -42,7 +42,7 @@ export class OrderExpiry {
   change(slot: number, expiresAt: number): void {
     const { store } = this;
     store.expiresAt[slot] = expiresAt;
-    store.packed[slot] = R.withTimeInForce(store.packed[slot]!, restingTimeInForce(expiresAt));
+    store.terms[slot] = R.withTimeInForce(store.terms[slot]!, restingTimeInForce(expiresAt));
     if (expiresAt > 0) this.add(slot);
   }
 

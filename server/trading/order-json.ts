@@ -46,7 +46,7 @@ export function orderJson(
   { status, reason, remaining, updatedAt }: OrderState,
   trades: string,
 ): string {
-  const packed = store.packed[slot]!;
+  const packed = store.terms[slot]!;
   const quantity = store.quantities[slot]!;
   const expires = store.expiresAt[slot]!;
   const clientOrderId = store.clientOrderId(slot);

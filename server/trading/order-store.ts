@@ -38,7 +38,8 @@ export interface OrderFields {
   readonly price: number;
   readonly quantity: number;
   readonly remaining: number;
-  readonly packed: number;
+  /** ring/order-terms.ts. */
+  readonly terms: number;
   readonly status: number;
   readonly connection: number;
   readonly expiresAt: number;
@@ -53,7 +54,8 @@ export interface NewOrder {
   readonly outcome: number;
   readonly price: number;
   readonly quantity: number;
-  readonly packed: number;
+  /** ring/order-terms.ts. */
+  readonly terms: number;
   /** ms; 0 for never */
   readonly expiresAt: number;
   /** ms */
@@ -76,8 +78,8 @@ export class OrderStore {
   readonly prices: Int32Array;
   readonly quantities: Int32Array;
   readonly remaining: Int32Array;
-  /** The packed word of the placement: side, type, time in force, self-trade prevention, flags (records.ts). */
-  readonly packed: Int32Array;
+  /** Side, type, time in force, self-trade prevention and flags (ring/order-terms.ts). */
+  readonly terms: Int32Array;
   readonly statuses: Uint8Array;
   readonly marks: Uint8Array;
   /** The number of the connection that placed it; 0 over HTTP or before startup. */
@@ -115,7 +117,7 @@ export class OrderStore {
     this.prices = new Int32Array(capacity + 1);
     this.quantities = new Int32Array(capacity + 1);
     this.remaining = new Int32Array(capacity + 1);
-    this.packed = new Int32Array(capacity + 1);
+    this.terms = new Int32Array(capacity + 1);
     this.statuses = new Uint8Array(capacity + 1);
     this.marks = new Uint8Array(capacity + 1);
     this.connections = new Int32Array(capacity + 1);
@@ -190,7 +192,7 @@ export class OrderStore {
     this.prices[slot] = order.price;
     this.quantities[slot] = order.quantity;
     this.remaining[slot] = order.remaining;
-    this.packed[slot] = order.packed;
+    this.terms[slot] = order.terms;
     this.statuses[slot] = order.status;
     this.marks[slot] = 0;
     this.connections[slot] = order.connection;
@@ -201,7 +203,7 @@ export class OrderStore {
   }
 
   /** Gives a new order a slot and the next id. It is in flight, and not linked. */
-  allocateNew({ user, market, outcome, price, quantity, packed, expiresAt, at }: NewOrder, origin: Origin): number {
+  allocateNew({ user, market, outcome, price, quantity, terms, expiresAt, at }: NewOrder, origin: Origin): number {
     return this.allocate({
       id: this.allocateId(),
       user,
@@ -210,7 +212,7 @@ export class OrderStore {
       price,
       quantity,
       remaining: quantity,
-      packed,
+      terms,
       status: IN_FLIGHT,
       connection: origin.connection?.number ?? 0,
       expiresAt,
@@ -231,7 +233,7 @@ export class OrderStore {
     this.newer[slot] = 0;
     if (head !== 0) this.newer[head] = slot;
     this.newest[user] = slot;
-    if ((this.packed[slot]! & FLAG_QUOTE) !== 0) this.linkQuote(slot);
+    if ((this.terms[slot]! & FLAG_QUOTE) !== 0) this.linkQuote(slot);
   }
 
   /** Removes an order from the indexes and frees its slot. */
@@ -243,14 +245,14 @@ export class OrderStore {
     if (older !== 0) this.newer[older] = newer;
     if (newer !== 0) this.older[newer] = older;
     else this.newest[user] = older;
-    if ((this.packed[slot]! & FLAG_QUOTE) !== 0) this.unlinkQuote(slot);
+    if ((this.terms[slot]! & FLAG_QUOTE) !== 0) this.unlinkQuote(slot);
     this.slotOfId.delete(this.ids[slot]!);
     this.ids[slot] = 0;
     this.freeSlots[this.freeCount++] = slot;
   }
 
   clientOrderId(slot: number): string | null {
-    if ((this.packed[slot]! & FLAG_TEXT) === 0) return null;
+    if ((this.terms[slot]! & FLAG_TEXT) === 0) return null;
     if (slot !== this.lastNamed) {
       this.lastName = this.texts.clientOrderId(slot);
       this.lastNamed = slot;
@@ -259,7 +261,7 @@ export class OrderStore {
   }
 
   builderCode(slot: number): string | null {
-    return (this.packed[slot]! & FLAG_TEXT) === 0 ? null : this.texts.builderCode(slot);
+    return (this.terms[slot]! & FLAG_TEXT) === 0 ? null : this.texts.builderCode(slot);
   }
 
   /** The slot of a live order, or 0. */

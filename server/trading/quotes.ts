@@ -176,7 +176,7 @@ export class Quotes {
   private takeOver(placed: readonly PlannedQuote[], old: readonly number[]): void {
     const { store, holds } = this.exchange;
     const better = (side: number, a: number, b: number): number => (side === Side.buy ? b - a : a - b);
-    const sideOf = (slot: number): number => R.sideOf(store.packed[slot]!);
+    const sideOf = (slot: number): number => R.sideOf(store.terms[slot]!);
     // At which price one in flight comes to rest isn't known: it can be canceled, but not taken over from.
     const free = old.filter((slot) => store.statuses[slot] !== IN_FLIGHT);
     free.sort((a, b) => better(sideOf(a), store.prices[a]!, store.prices[b]!));
@@ -298,12 +298,12 @@ class QuotesReply {
       disconnectFlag(origin) |
       (origin.builderCode === null ? 0 : R.FLAG_TEXT);
     const timeInForce = restingTimeInForce(expiresAt);
-    const packed = R.packCommand(R.CommandKind.placeOrder, quote.side, OrderType.limit, timeInForce, 0, flags);
+    const terms = R.packTerms(quote.side, OrderType.limit, timeInForce, 0, flags);
     const { outcomeId: outcome, price, quantity } = quote;
     const { userId: user } = trader;
     const at = exchange.timeline.stamp(now);
     const slot = exchange.store.allocateNew(
-      { user, market: marketId, outcome, price, quantity, packed, expiresAt, at },
+      { user, market: marketId, outcome, price, quantity, terms, expiresAt, at },
       origin,
     );
     exchange.times.receive(slot);
@@ -360,7 +360,7 @@ function popUnchanged({ store, holds }: Exchange, standing: number[], quote: Quo
   const at = standing.findIndex(
     (slot) =>
       store.outcomes[slot] === quote.outcomeId &&
-      R.sideOf(store.packed[slot]!) === quote.side &&
+      R.sideOf(store.terms[slot]!) === quote.side &&
       store.prices[slot] === quote.price &&
       store.remaining[slot] === quote.quantity &&
       !holds.isReserved(slot),
@@ -371,7 +371,7 @@ function popUnchanged({ store, holds }: Exchange, standing: number[], quote: Quo
 /** Makes a standing order its sender's. Returns whether its row in the database must change. */
 function adopt(store: OrderStore, slot: number, origin: Origin): boolean {
   store.connections[slot] = origin.connection?.number ?? 0;
-  if ((store.packed[slot]! & R.FLAG_CANCEL_ON_DISCONNECT) === disconnectFlag(origin)) return false;
-  store.packed[slot]! ^= R.FLAG_CANCEL_ON_DISCONNECT;
+  if ((store.terms[slot]! & R.FLAG_CANCEL_ON_DISCONNECT) === disconnectFlag(origin)) return false;
+  store.terms[slot]! ^= R.FLAG_CANCEL_ON_DISCONNECT;
   return true;
 }

@@ -87,7 +87,7 @@ function liveOrderFilter(
     if (to !== undefined && createdAt > to) return false;
     if (market_id !== undefined && store.markets[slot] !== market_id) return false;
     if (outcome_id !== undefined && store.outcomes[slot] !== outcome_id) return false;
-    if (side !== undefined && sideOf(store.packed[slot] ?? 0) !== side) return false;
+    if (side !== undefined && sideOf(store.terms[slot] ?? 0) !== side) return false;
     return client_order_id === undefined || store.ids[slot] === named;
   };
 }

@@ -3,7 +3,7 @@
  * order of priority. Then ends the orders that a crash interrupted.
  */
 import { OrderStatus, OrderType, Reason, TimeInForce } from "../../engine/constants.ts";
-import type { LiveOrderRow } from "../../engine/projection/load/orders.ts";
+import type { LiveOrder } from "../../engine/projection/load/orders.ts";
 import * as R from "../../engine/ring/records.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import type { BulkCancels } from "./bulk-cancels.ts";
@@ -39,44 +39,26 @@ export class Restore {
    * Puts one order back. Returns false where the ring is full: nothing was done.
    * @param firstNamed the caller adds client order ids of the last 24 hours from this order id on
    */
-  add(row: LiveOrderRow, firstNamed: number): boolean {
-    const [id, user, outcome, , , tif, , , , , , , , expiresAt, clientOrderId, createdAt, , , , , , priority] = row;
+  add(order: LiveOrder, firstNamed: number): boolean {
+    const { id, user, clientOrderId, createdAt, expiresAt } = order;
     const { store, registry, clientOrderIds, writer, expiry } = this.parts;
-    const { id: market } = registry.marketOf(outcome);
+    const { id: market } = registry.marketOf(order.outcome);
     if (!writer.hasReservedRoom(market)) return false;
     writer.setRestoring(true);
-    const slot = this.allocate(row, market);
+    const slot = store.allocate({ ...order, market, connection: 0 });
+    if ((order.terms & R.FLAG_TEXT) !== 0) {
+      store.texts.write(slot, clientOrderId, order.builderCode, order.fingerprint ?? 0);
+    }
     if (clientOrderId !== null && (id < firstNamed || clientOrderIds.isForgotten(createdAt))) {
       clientOrderIds.add(user, clientOrderId, id, createdAt);
     }
-    store.raiseLastId(priority ?? 0);
+    store.raiseLastId(order.priority);
     const before = this.newest.get(market);
     if (before !== undefined) writer.restoreOrder(before, false);
     this.newest.set(market, slot);
-    if (tif === TimeInForce.gtd && expiresAt !== null) expiry.add(slot);
+    if (R.timeInForceOf(order.terms) === TimeInForce.gtd && expiresAt !== 0) expiry.add(slot);
     this.slots.push(slot);
     return true;
-  }
-
-  private allocate(row: LiveOrderRow, market: number): number {
-    const [id, user, outcome, side, type, tif, stp, postOnly, pat, price, quantity, remaining, status, ...rest] = row;
-    const [expiresAt, clientOrderId, createdAt, updatedAt, fingerprint, builderCode, quote, cancelOnDisconnect] = rest;
-    const hasText = clientOrderId !== null || builderCode !== null;
-    const flags =
-      (postOnly === 1 ? R.FLAG_POST_ONLY : 0) |
-      (pat === 1 ? R.FLAG_PAT : 0) |
-      (quote === 1 ? R.FLAG_QUOTE : 0) |
-      (cancelOnDisconnect === 1 ? R.FLAG_CANCEL_ON_DISCONNECT : 0) |
-      (hasText ? R.FLAG_TEXT : 0);
-    const packed = R.packCommand(R.CommandKind.placeOrder, side, type, tif, stp, flags);
-    const { store } = this.parts;
-    const slot = store.allocate({
-      ...{ id, user, market, outcome, price, quantity, remaining, packed, status, createdAt, updatedAt },
-      connection: 0,
-      expiresAt: expiresAt ?? 0,
-    });
-    if (hasText) store.texts.write(slot, clientOrderId, builderCode, fingerprint ?? 0);
-    return slot;
   }
 
   /**
@@ -104,12 +86,12 @@ export class Restore {
 
   private cancelInterrupted(): void {
     const { store, cancels } = this.parts;
-    const { ids, statuses, packed } = store;
+    const { ids, statuses, terms } = store;
     const mayRest = (slot: number): boolean =>
-      R.typeOf(packed[slot]!) === OrderType.limit && R.timeInForceOf(packed[slot]!) <= TimeInForce.gtd;
+      R.typeOf(terms[slot]!) === OrderType.limit && R.timeInForceOf(terms[slot]!) <= TimeInForce.gtd;
     const live = this.slots.filter((slot) => ids[slot] !== 0);
     const interrupted = live.filter((slot) => statuses[slot] === OrderStatus.queued || !mayRest(slot));
-    const disconnected = live.filter((slot) => (packed[slot]! & R.FLAG_CANCEL_ON_DISCONNECT) !== 0);
+    const disconnected = live.filter((slot) => (terms[slot]! & R.FLAG_CANCEL_ON_DISCONNECT) !== 0);
     cancels.add(interrupted, Reason.operator, null);
     cancels.add(disconnected, Reason.cancelOnDisconnect, null);
   }

@@ -5,6 +5,7 @@
 import { copyFileSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
+import { Side } from "../../engine/constants.ts";
 import { Ledger } from "../../engine/ledger.ts";
 import { openJournal } from "../../engine/log/database.ts";
 import { migrate } from "../../engine/projection/database.ts";
@@ -12,6 +13,7 @@ import { loadLedger } from "../../engine/projection/load/ledger.ts";
 import { loadLiveOrders } from "../../engine/projection/load/orders.ts";
 import { recoverTables } from "../../engine/projection/recover.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
+import { sideOf } from "../../engine/ring/records.ts";
 import { openDatabase, removeDatabase } from "../../engine/util/wal-database.ts";
 import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
@@ -58,8 +60,8 @@ test.for(variants([1], [2]))("every cut of the log is a sound exchange, with ENG
     expect(verifyDatabase(db).filter(({ ok }) => !ok)).toEqual([]);
     const ledger = new Ledger();
     seen.push(loadLedger(db, ledger).sequence);
-    for (const [, user, outcome, side, , , , , , price, , remaining] of loadLiveOrders(db)) {
-      if (side === 1) ledger.hold(user, price * remaining * 100);
+    for (const { user, outcome, terms, price, remaining } of loadLiveOrders(db)) {
+      if (sideOf(terms) === Side.buy) ledger.hold(user, price * remaining * 100);
       else ledger.holdShares(user, outcome, remaining);
     }
     db.close();

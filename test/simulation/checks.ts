@@ -71,8 +71,8 @@ function rowOf(order: CommittedOrder): Row {
   const { terms, flags, text } = order;
   const flag = (bit: number): number => ((flags & bit) === 0 ? 0 : 1);
   return [
-    order.id, order.user, order.outcome, order.side, R.termsType(terms), R.termsTimeInForce(terms),
-    R.termsSelfTradePrevention(terms), flag(R.FLAG_POST_ONLY), flag(R.FLAG_PAT), flag(R.FLAG_QUOTE),
+    order.id, order.user, order.outcome, order.side, terms & 0xf, (terms >>> 4) & 0xf,
+    (terms >>> 8) & 0xf, flag(R.FLAG_POST_ONLY), flag(R.FLAG_PAT), flag(R.FLAG_QUOTE),
     order.price, order.quantity, order.remaining, order.status, order.reason, order.tied ? 1 : 0, order.priority,
     order.expiresAt, order.createdAt, order.updatedAt, text.clientOrderId, text.builderCode,
   ]; // biome-ignore format: one row

@@ -195,7 +195,7 @@ export class Committed {
     if (event.kind === "orderAmended" && (event.packed & R.FLAG_EXTENDS) !== 0) {
       order.expiresAt = event.detail;
       const tif = event.detail === 0 ? TimeInForce.gtc : TimeInForce.gtd;
-      order.terms = R.packTerms(R.termsType(order.terms), tif, R.termsSelfTradePrevention(order.terms));
+      order.terms = (order.terms & ~0xf0) | (tif << 4);
     }
     this.setState(order, event);
     if (tells) this.tell(order, 0, event.at, sequence);

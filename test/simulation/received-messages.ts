@@ -3,7 +3,6 @@
  * precede its commit, and no update may be missing or come twice.
  */
 import { MarketStatus, ORDER_STATUSES, OrderType, REASONS } from "../../engine/constants.ts";
-import { termsType } from "../../engine/ring/records.ts";
 import type { Market } from "../../server/markets/types.ts";
 import type { Hold, MarketListener, UserListener } from "../../server/trading/types.ts";
 import { ensure } from "../engine/book/harness.ts";
@@ -51,7 +50,7 @@ export class ReceivedMessages implements UserListener, MarketListener {
     this.received[userId] = next;
     const update = this.crowd.record.account(userId).updates[sequence - 1];
     ensure(update !== undefined, `user ${userId} receives update ${sequence} before its commit`);
-    const isUnbound = termsType(this.crowd.record.orders.get(update.order)!.terms) === OrderType.unboundMarket;
+    const isUnbound = (this.crowd.record.orders.get(update.order)!.terms & 0xf) === OrderType.unboundMarket;
     expectUpdate(JSON.parse(orderJson) as OrderMessage, update, isUnbound ? null : update.price);
     ensure(update.at === at, "an update carries its time");
     this.crowd.hash.add(sequence);

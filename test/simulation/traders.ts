@@ -211,7 +211,7 @@ export class Traders {
     const id = store.ids[found.slot]!;
     const market = registry.get(store.markets[found.slot]!)!;
     const change = {
-      price: random.chance(0.5) ? this.price(market, sideOf(store.packed[found.slot]!)) : null,
+      price: random.chance(0.5) ? this.price(market, sideOf(store.terms[found.slot]!)) : null,
       quantity: random.chance(0.6) ? random.integer(1, 80) : null,
       validUntil: random.chance(0.1) ? clock.now + random.integer(-10, 40) : null,
     };
@@ -248,7 +248,7 @@ export class Traders {
       quotes.clear();
       for (let slot = store.newestQuoteOf(user, market.id); slot !== 0; slot = store.olderQuoteOf(slot)) {
         if (quotes.size === MOST_QUOTES) break;
-        const [outcomeId, side] = [store.outcomes[slot]!, sideOf(store.packed[slot]!)];
+        const [outcomeId, side] = [store.outcomes[slot]!, sideOf(store.terms[slot]!)];
         const [price, quantity] = [store.prices[slot]!, store.remaining[slot]!];
         if (quantity > 0) quotes.set(`${outcomeId} ${side} ${price}`, { outcomeId, side, price, quantity });
       }

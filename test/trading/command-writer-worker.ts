@@ -27,7 +27,7 @@ const link = {
 };
 const writer = new CommandWriter([link], store, new Timeline(START));
 for (let slot = 1; slot <= SLOTS; slot++) {
-  const fields = { user: 1, market: 3, outcome: 7, price: 4_200, quantity: 100, remaining: 100, packed: 1, status: 0 };
+  const fields = { user: 1, market: 3, outcome: 7, price: 4_200, quantity: 100, remaining: 100, terms: 0, status: 0 };
   store.allocate({ id: 2 ** 40 + slot, ...fields, connection: 0, expiresAt: 0, createdAt: START, updatedAt: START });
 }
 

@@ -20,8 +20,8 @@ function rig(last: number) {
   const events = new RingConsumer(createRing(16), true);
   const link = { commands: new RingProducer(commands), events, waker: new Waker() };
   const writer = new CommandWriter([link], store, new Timeline(last));
-  const packed = R.packCommand(R.CommandKind.placeOrder, Side.sell, 1, 2, 1, R.FLAG_POST_ONLY);
-  const fields = { id: 2 ** 40, user: 5, market: 3, outcome: 7, price: 4_200, quantity: 100, remaining: 60, packed };
+  const terms = R.packTerms(Side.sell, 1, 2, 1, R.FLAG_POST_ONLY);
+  const fields = { id: 2 ** 40, user: 5, market: 3, outcome: 7, price: 4_200, quantity: 100, remaining: 60, terms };
   const times = { expiresAt: NOW + 9_000, createdAt: NOW, updatedAt: NOW };
   const slot = store.allocate({ ...fields, status: 0, connection: 0, ...times });
   /** The next command in the ring. */
@@ -34,11 +34,12 @@ function rig(last: number) {
     engine.release();
     return { words, doubles };
   };
-  return { writer, slot, packed, next };
+  return { writer, slot, terms, next };
 }
 
 test("each command has the fields that its record names, and 0 elsewhere", () => {
-  const { writer, slot, packed, next } = rig(NOW);
+  const { writer, slot, terms, next } = rig(NOW);
+  const packed = R.CommandKind.placeOrder | terms;
   const order = [slot, 5, 7, 4_200];
   writer.placeOrder({ slot, at: NOW, validUntil: NOW + 5 });
   expect(next()).toEqual({ words: [packed, ...order, 100, 3, 0], doubles: [2 ** 40, NOW, NOW + 9_000, NOW + 5] });
@@ -48,7 +49,7 @@ test("each command has the fields that its record names, and 0 elsewhere", () =>
     doubles: [2 ** 40, NOW, NOW + 9_000, 40],
   });
   writer.restoreOrder(slot, true);
-  const restore = R.withKind(packed, R.CommandKind.restoreOrder) | R.FLAG_LAST;
+  const restore = R.CommandKind.restoreOrder | terms | R.FLAG_LAST;
   expect(next()).toEqual({ words: [restore, ...order, 60, 3, 100], doubles: [2 ** 40, NOW, NOW + 9_000, 0] });
   writer.cancelOrder({ slot, at: NOW, reason: Reason.expired, correlationId: -4 });
   expect(next()).toEqual({

@@ -170,7 +170,7 @@ export function makeWorkload(markets: number, live: number, operations: number, 
   const model = new Model(markets, commands);
 
   function place(index: number, market: number, side: Side, tif: number, price: number, quantity: number): void {
-    packed[index] = R.packCommand(R.CommandKind.placeOrder, side, OrderType.limit, tif, 0, 0);
+    packed[index] = R.packCommand(R.CommandKind.placeOrder, R.packTerms(side, OrderType.limit, tif, 0, 0));
     slots[index] = model.allocateSlot(index);
     outcomes[index] = outcomeOf(market);
     prices[index] = price;

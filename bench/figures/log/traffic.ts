@@ -123,7 +123,7 @@ export class Traffic {
     const tif = rests ? TimeInForce.gtc : TimeInForce.ioc;
     const market = 1 + this.upTo(MARKETS);
     const slot = this.freeSlots.pop()!;
-    const packed = R.packCommand(R.CommandKind.placeOrder, side, OrderType.limit, tif, 0, R.FLAG_PAT);
+    const packed = R.packCommand(R.CommandKind.placeOrder, R.packTerms(side, OrderType.limit, tif, 0, R.FLAG_PAT));
     const base = this.next(packed, market);
     const { words } = this;
     words[base + R.W_SLOT] = slot;

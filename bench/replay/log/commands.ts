@@ -63,15 +63,8 @@ export class DerivedCommand {
   /** A replacement is a placement of what it kept of its quantity. Refused as too late, it was valid until just before. */
   private place(words: Int32Array, doubles: Float64Array, w: number, placedAt: number): true {
     const packed = words[w]!;
-    const terms = words[w + R.W_REFERENCE]!;
-    this.words[0] = R.packCommand(
-      R.CommandKind.placeOrder,
-      R.sideOf(packed),
-      R.termsType(terms),
-      R.termsTimeInForce(terms),
-      R.termsSelfTradePrevention(terms),
-      packed & R.ORDER_FLAGS,
-    );
+    const terms = R.placedTerms(packed, words[w + R.W_REFERENCE]!);
+    this.words[0] = R.packCommand(R.CommandKind.placeOrder, terms);
     this.words[R.W_USER] = words[w + R.W_USER]!;
     this.words[R.W_OUTCOME] = words[w + R.W_OUTCOME]!;
     this.words[R.W_PRICE] = words[w + R.W_PRICE]!;

@@ -6,6 +6,7 @@ import type Database from "better-sqlite3";
 import { addsUp, type Ledger } from "../../ledger.ts";
 import { MICRO_PER_SHARE } from "../../limits.ts";
 import { assert } from "../../util/assert.ts";
+import { ACCOUNTS, POSITIONS, rowsOf } from "../tables.ts";
 import { loadMarkets, loadOutcomes, type MarketRow, type OutcomeRow } from "./markets.ts";
 
 export interface LedgerState {
@@ -71,19 +72,21 @@ export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
 
 function restoreAccounts(db: Database.Database, ledger: Ledger): void {
   let sum = 0;
-  const rows = db.prepare("SELECT user_id, balance, activity_day, activity_used, fees, rebates FROM accounts").raw();
-  for (const row of rows.iterate()) {
-    const [user, balance, day, used, fees, rebates] = row as [number, number, number, number, number, number];
-    ledger.restoreAccount(user, balance, day, used, fees, rebates);
+  const { at } = ACCOUNTS;
+  for (const row of rowsOf(db, ACCOUNTS)) {
+    const balance = row[at.balance]!;
+    const activity = { activityDay: row[at.activity_day]!, activityUsed: row[at.activity_used]! };
+    ledger.restoreAccount(row[at.user_id]!, { balance, ...activity, fees: row[at.fees]!, rebates: row[at.rebates]! });
     sum += balance;
   }
   assert(sum === ledger.totals.usersTotal, "the accounts' balances add up to the sum on record");
 }
 
 function restorePositions(db: Database.Database, ledger: Ledger): void {
-  for (const row of db.prepare("SELECT * FROM positions").raw().iterate()) {
-    const [user, outcome, quantity, cost, realizedPnl] = row as [number, number, number, number, number];
-    ledger.restorePosition(user, outcome, quantity, cost, realizedPnl);
+  const { at } = POSITIONS;
+  for (const row of rowsOf(db, POSITIONS)) {
+    const [user, outcome] = [row[at.user_id]!, row[at.outcome_id]!];
+    ledger.restorePosition(user, outcome, row[at.quantity]!, row[at.cost]!, row[at.realized_pnl]!);
   }
 }
 

@@ -8,7 +8,7 @@ import type { Opening, OpeningMarket } from "../../log/opening.ts";
 import { CommandRecord } from "../../ring/command-record.ts";
 import * as R from "../../ring/records.ts";
 import { assert } from "../../util/assert.ts";
-import { type LiveOrderRow, loadLiveOrders } from "./orders.ts";
+import { type LiveOrder, loadLiveOrders } from "./orders.ts";
 
 const TRADABLE = [MarketStatus.proposed, MarketStatus.open, MarketStatus.halted, MarketStatus.closed].join(", ");
 
@@ -24,10 +24,10 @@ export function loadOpening(db: Database.Database): Opening {
   const marketOf = new Map(db.prepare("SELECT id, market_id FROM outcomes").raw().all() as [number, number][]);
   const unreported = unreportedFills(db);
   const orders: Buffer[] = [];
-  for (const row of loadLiveOrders(db)) {
-    const market = marketOf.get(row[2]);
+  for (const order of loadLiveOrders(db)) {
+    const market = marketOf.get(order.outcome);
     assert(market !== undefined, "every outcome has a market");
-    orders.push(recordOf(row, market, unreported.get(row[0]) ?? 0));
+    orders.push(recordOf(order, market, unreported.get(order.id) ?? 0));
   }
   return { markets, orders: Buffer.concat(orders) };
 }
@@ -43,27 +43,19 @@ function unreportedFills(db: Database.Database): Map<number, number> {
   return new Map(rows.raw().all() as [number, number][]);
 }
 
-function recordOf(row: LiveOrderRow, market: number, unreported: number): Buffer {
-  const [id, user, outcome, side, type, tif, stp, postOnly, pat, price, quantity, remaining, , ...rest] = row;
-  const [expiresAt, clientOrderId, createdAt, , , builderCode, quote, tied, priority] = rest;
-  const flags =
-    (postOnly === 1 ? R.FLAG_POST_ONLY : 0) |
-    (pat === 1 ? R.FLAG_PAT : 0) |
-    (quote === 1 ? R.FLAG_QUOTE : 0) |
-    (tied === 1 ? R.FLAG_CANCEL_ON_DISCONNECT : 0) |
-    (clientOrderId !== null || builderCode !== null ? R.FLAG_TEXT : 0);
+function recordOf(live: LiveOrder, market: number, unreported: number): Buffer {
   const words = new Int32Array(R.RECORD_WORDS);
   const order = new CommandRecord().at(words, new Float64Array(words.buffer), 0);
-  order.packed = R.packCommand(R.CommandKind.restoreOrder, side, type, tif, stp, flags);
-  order.user = user;
-  order.outcome = outcome;
-  order.price = price;
-  order.quantity = remaining - unreported;
+  order.packed = R.packCommand(R.CommandKind.restoreOrder, live.terms);
+  order.user = live.user;
+  order.outcome = live.outcome;
+  order.price = live.price;
+  order.quantity = live.remaining - unreported;
   order.market = market;
-  order.total = quantity;
-  order.orderId = id;
-  order.time = createdAt;
-  order.expiresAt = expiresAt ?? 0;
-  order.openingPriority = priority ?? id;
+  order.total = live.quantity;
+  order.orderId = live.id;
+  order.time = live.createdAt;
+  order.expiresAt = live.expiresAt;
+  order.openingPriority = live.priority;
   return Buffer.from(words.buffer);
 }

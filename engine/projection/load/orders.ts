@@ -3,40 +3,36 @@
  */
 import type Database from "better-sqlite3";
 import { OrderStatus } from "../../constants.ts";
+import { TERM_BITS, TERMS_SQL } from "../../ring/order-terms.ts";
+import { FLAG_TEXT } from "../../ring/records.ts";
 import { assert } from "../../util/assert.ts";
 import { MinHeap } from "../../util/min-heap.ts";
 
-/** A live order's row; codes are those of constants.ts, flags are 0 or 1. */
-export type LiveOrderRow = [
-  id: number,
-  userId: number,
-  outcomeId: number,
-  side: number,
-  type: number,
-  timeInForce: number,
-  selfTradePrevention: number,
-  postOnly: number,
-  pat: number,
-  price: number,
-  quantity: number,
-  remaining: number,
-  status: number,
-  expiresAt: number | null,
-  clientOrderId: string | null,
-  createdAt: number,
-  updatedAt: number,
-  fingerprint: number | null,
-  builderCode: string | null,
-  quote: number,
-  cancelOnDisconnect: number,
-  priority: number | null,
-];
+/** A live order as its row has it; codes are those of constants.ts. */
+export interface LiveOrder {
+  readonly id: number;
+  readonly user: number;
+  readonly outcome: number;
+  /** ring/order-terms.ts, with the flag of orders that have texts. */
+  readonly terms: number;
+  readonly price: number;
+  readonly quantity: number;
+  readonly remaining: number;
+  readonly status: number;
+  /** ms; 0 for never. */
+  readonly expiresAt: number;
+  readonly clientOrderId: string | null;
+  readonly builderCode: string | null;
+  readonly fingerprint: number | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** Its id, or what an amend gave it. */
+  readonly priority: number;
+}
 
 const LIVE = `status < ${OrderStatus.filled}`;
 /** `resting_orders` is complete up to this order. */
 const ORDERS_LISTED = "(SELECT value FROM meta WHERE key = 'orders_listed')";
-/** The index of `priority` in a LiveOrderRow. */
-const PRIORITY = 21;
 
 /** The number of each user's last order update. */
 export function loadUpdateSequences(db: Database.Database): [userId: number, sequence: number][] {
@@ -73,19 +69,21 @@ export function loadClientOrders(
     .iterate(first, since) as IterableIterator<[number, number, string, number]>;
 }
 
+const STATUS_BITS = 4;
+const TERMS_SHIFT = 8;
+const CODE_BITS = STATUS_BITS + TERM_BITS - TERMS_SHIFT;
+const PRICE_BITS = 14;
 /**
- * Packs a live order's small columns into one 50-bit integer: reading a row costs per value, not per byte.
- *   outcome id from bit 30 | price 16..29 | status 12..15 | self-trade prevention 10..11 | time in force 8..9
- *   | side 6..7 | type 4..5 | post-only 3 | pat 2 | quote 1 | cancel on disconnect 0
+ * A row's small columns packed into two integers below 2^53, because reading a row costs per value and not per byte:
+ *   outcome id | status | terms without the kind's bits;   quantity | price
  */
-const PACKED = `(outcome_id << 30) | (price << 16) | (status << 12) | (self_trade_prevention << 10) |
-  (time_in_force << 8) | (side << 6) | (type << 4) | (post_only << 3) | (pat << 2) | (quote << 1) | tied`;
-const PACKED_CODES = 2 ** 16;
-type PackedOrderRow = [
+const CODES_SQL = `(outcome_id << ${CODE_BITS}) | (status << ${TERM_BITS - TERMS_SHIFT}) | (${TERMS_SQL} >> ${TERMS_SHIFT})`;
+const AMOUNT_SQL = `(quantity << ${PRICE_BITS}) | price`;
+type PackedOrder = readonly [
   id: number,
   userId: number,
-  packed: number,
-  quantity: number,
+  codes: number,
+  amount: number,
   remaining: number,
   createdAt: number,
   updatedAt: number,
@@ -98,45 +96,39 @@ type PackedOrderRow = [
 /** Rows per query: reading them one by one takes a tenth longer. */
 const LIVE_CHUNK = 100;
 
-function unpackOrder(row: PackedOrderRow, builderCodes: ReadonlyMap<number, string>): LiveOrderRow {
-  const [id, user, packed, quantity, remaining, createdAt, updatedAt, expiresAt, clientOrderId, fingerprint, ...rest] =
+function unpackOrder(row: PackedOrder, builderCodes: ReadonlyMap<number, string>): LiveOrder {
+  const [id, user, packed, amount, remaining, createdAt, updatedAt, expiresAt, clientOrderId, fingerprint, ...rest] =
     row;
   const [builder, priority] = rest;
   const builderCode = builder === null ? null : builderCodes.get(builder);
   assert(builderCode !== undefined, "every order's builder has a code");
-  const codes = packed % PACKED_CODES;
-  const terms = (packed - codes) / PACKED_CODES;
-  return [
+  const codes = packed % 2 ** CODE_BITS;
+  const price = amount % 2 ** PRICE_BITS;
+  const texts = clientOrderId === null && builderCode === null ? 0 : FLAG_TEXT;
+  return {
     id,
     user,
-    Math.floor(terms / 2 ** 14),
-    (codes >> 6) & 3,
-    (codes >> 4) & 3,
-    (codes >> 8) & 3,
-    (codes >> 10) & 3,
-    (codes >> 3) & 1,
-    (codes >> 2) & 1,
-    terms % 2 ** 14,
-    quantity,
+    outcome: (packed - codes) / 2 ** CODE_BITS,
+    terms: ((codes << TERMS_SHIFT) & (2 ** TERM_BITS - 1)) | texts,
+    price,
+    quantity: (amount - price) / 2 ** PRICE_BITS,
     remaining,
-    codes >> 12,
-    expiresAt,
+    status: codes >>> (TERM_BITS - TERMS_SHIFT),
+    expiresAt: expiresAt ?? 0,
     clientOrderId,
+    builderCode,
+    fingerprint,
     createdAt,
     updatedAt,
-    fingerprint,
-    builderCode,
-    (codes >> 1) & 1,
-    codes & 1,
-    priority,
-  ];
+    priority: priority ?? id,
+  };
 }
 
 /**
  * Live orders by time priority: by id, except for those that an amend gave a later priority. Reads one snapshot, in a
  * transaction of this connection: the projector may write its lists at the same time.
  */
-export function* loadLiveOrders(db: Database.Database): Generator<LiveOrderRow> {
+export function* loadLiveOrders(db: Database.Database): Generator<LiveOrder> {
   db.exec("BEGIN");
   try {
     yield* inPriority(readLiveOrders(db));
@@ -146,9 +138,9 @@ export function* loadLiveOrders(db: Database.Database): Generator<LiveOrderRow> 
 }
 
 /** Live orders by id. Reads listed and unlisted orders separately, so that SQLite doesn't sort a million rows in memory. */
-function* readLiveOrders(db: Database.Database): Generator<LiveOrderRow> {
+function* readLiveOrders(db: Database.Database): Generator<LiveOrder> {
   const codes = new Map(db.prepare("SELECT id, code FROM builders").raw().all() as [number, string][]);
-  const columns = `id, user_id, ${PACKED}, quantity, remaining, created_at, updated_at, expires_at, client_order_id,
+  const columns = `id, user_id, ${CODES_SQL}, ${AMOUNT_SQL}, remaining, created_at, updated_at, expires_at, client_order_id,
     fingerprint, builder_id, priority`;
   const parts = [
     `resting_orders CROSS JOIN orders ON id = order_id
@@ -156,10 +148,10 @@ function* readLiveOrders(db: Database.Database): Generator<LiveOrderRow> {
     `orders WHERE ${LIVE} AND id > max(?, ${ORDERS_LISTED}) ORDER BY id`,
   ].map((part) => db.prepare(`SELECT ${columns} FROM ${part} LIMIT ${LIVE_CHUNK}`).raw());
   for (const part of parts) {
-    let rows: PackedOrderRow[];
+    let rows: PackedOrder[];
     let last = 0;
     do {
-      rows = part.all(last) as PackedOrderRow[];
+      rows = part.all(last) as PackedOrder[];
       for (const row of rows) yield unpackOrder(row, codes);
       last = rows.at(-1)?.[0] ?? last;
     } while (rows.length === LIVE_CHUNK);
@@ -167,13 +159,12 @@ function* readLiveOrders(db: Database.Database): Generator<LiveOrderRow> {
 }
 
 /** Reorders by priority. An amended order's priority exceeds its id, so it waits on a heap until its turn. */
-function* inPriority(rows: Iterable<LiveOrderRow>): Generator<LiveOrderRow> {
-  const later = new MinHeap<{ at: number; row: LiveOrderRow }>();
-  for (const row of rows) {
-    while ((later.peek()?.at ?? Number.POSITIVE_INFINITY) < row[0]) yield later.pop().row;
-    const priority = row[PRIORITY];
-    if (priority === null) yield row;
-    else later.add({ at: Number(priority), row });
+function* inPriority(orders: Iterable<LiveOrder>): Generator<LiveOrder> {
+  const later = new MinHeap<{ at: number; order: LiveOrder }>();
+  for (const order of orders) {
+    while ((later.peek()?.at ?? Number.POSITIVE_INFINITY) < order.id) yield later.pop().order;
+    if (order.priority === order.id) yield order;
+    else later.add({ at: order.priority, order });
   }
-  while (later.size > 0) yield later.pop().row;
+  while (later.size > 0) yield later.pop().order;
 }

@@ -68,7 +68,7 @@ export function prepareUserWrites(db: Database.Database, context: WriteContext):
       useFreeId.run(id);
       insertUser.run(id, email, role, kycTier, passwordHash, emailVerifiedAt, phoneVerifiedAt, at);
       insertAccount.run(id);
-      context.ledger.restoreAccount(id, 0);
+      context.ledger.openAccount(id);
     },
     deleteUser({ userId }) {
       deleteAccount(userId);

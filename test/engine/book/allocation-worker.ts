@@ -74,7 +74,7 @@ function fillPlacement(slot: number): void {
   const side = 1 + random(2);
   const tif = random(10) === 0 ? TimeInForce.fok : random(10) === 0 ? TimeInForce.ioc : TimeInForce.gtc;
   const flags = random(2) === 0 ? R.FLAG_PAT : tif === TimeInForce.gtc && random(4) === 0 ? R.FLAG_POST_ONLY : 0;
-  words[0] = R.packCommand(R.CommandKind.placeOrder, side, 0, tif, random(4), flags);
+  words[0] = R.packCommand(R.CommandKind.placeOrder, R.packTerms(side, 0, tif, random(4), flags));
   words[R.W_USER] = 1 + random(20);
   words[R.W_OUTCOME] = outcome;
   words[R.W_PRICE] = priceIn(outcome, side);
@@ -90,7 +90,8 @@ function replace(replaced: number): void {
   const slot = 1 + random(CAPACITY);
   if (live[slot] !== 0) return;
   fillPlacement(slot);
-  words[0] = R.packCommand(R.CommandKind.placeOrder, 1 + random(2), 0, 0, 0, R.FLAG_POST_ONLY | R.FLAG_REPLACES);
+  const terms = R.packTerms(1 + random(2), 0, 0, 0, R.FLAG_POST_ONLY | R.FLAG_REPLACES);
+  words[0] = R.packCommand(R.CommandKind.placeOrder, terms);
   words[R.W_SLOT] = slot;
   words[R.W_USER] = userOf[replaced]!;
   words[R.W_REFERENCE] = replaced;

@@ -71,7 +71,7 @@ export class CommandRecord {
     const tif = C.TIMES_IN_FORCE.indexOf(order.timeInForce);
     const stp = C.SELF_TRADE_PREVENTIONS.indexOf(order.prevention);
     const flags = (order.postOnly ? R.FLAG_POST_ONLY : 0) | (order.pat ? R.FLAG_PAT : 0);
-    words[0] = R.packCommand(kind, order.side, C.ORDER_TYPES.indexOf(order.type), tif, stp, flags);
+    words[0] = R.packCommand(kind, R.packTerms(order.side, C.ORDER_TYPES.indexOf(order.type), tif, stp, flags));
     words[R.W_SLOT] = slot;
     words[R.W_USER] = order.user;
     words[R.W_OUTCOME] = order.outcome;

@@ -53,6 +53,9 @@ const withReference = (record: CommandRecord, reference: number): CommandRecord 
 const restore = (slot: number, order: Placement, total: number): CommandRecord =>
   withReference(CommandRecord.place(R.CommandKind.restoreOrder, slot, 1, order), total);
 
+const termsOf = ({ packed, reference }: { packed: number; reference: number }): number =>
+  R.placedTerms(packed, reference);
+
 test("a placement's event carries all its terms", () => {
   const { run } = engineWithMarket();
   const record = CommandRecord.place(R.CommandKind.placeOrder, 3, 1, ORDER);
@@ -62,9 +65,10 @@ test("a placement's event carries all its terms", () => {
     ...{ remaining: 10, orderId: ORDER.id, at: ORDER.at, detail: ORDER.expiresAt },
   });
   expect(placed!.packed & R.ORDER_FLAGS).toBe(R.ORDER_FLAGS);
-  expect(R.termsType(placed!.reference)).toBe(C.OrderType.limit);
-  expect(R.termsTimeInForce(placed!.reference)).toBe(C.TimeInForce.gtd);
-  expect(R.termsSelfTradePrevention(placed!.reference)).toBe(C.SelfTradePrevention.decrement);
+  expect(placed!.reference).toBe(C.OrderType.limit | (C.TimeInForce.gtd << 4) | (C.SelfTradePrevention.decrement << 8));
+  expect(R.typeOf(termsOf(placed!))).toBe(C.OrderType.limit);
+  expect(R.timeInForceOf(termsOf(placed!))).toBe(C.TimeInForce.gtd);
+  expect(R.selfTradePreventionOf(termsOf(placed!))).toBe(C.SelfTradePrevention.decrement);
 });
 
 test("references come back in the events that they caused", () => {
@@ -102,7 +106,7 @@ test("a replacement's event has its remaining quantity, its terms and its expiry
     ...{ remaining: 26, detail: 0, at: ORDER.at },
   });
   expect((placed!.packed >>> 24) << 24).toBe(R.ORDER_FLAGS);
-  expect(R.termsTimeInForce(placed!.reference)).toBe(C.TimeInForce.gtc);
+  expect(R.timeInForceOf(termsOf(placed!))).toBe(C.TimeInForce.gtc);
   expect(engine.matcher.ordersAt(1, 4_000)).toEqual([[3, 26]]);
 });
 
@@ -116,7 +120,7 @@ test("a replacement may expire, as all quotes of a request may", () => {
     ...{ kind: "orderPlaced", status: "open", slot: 2, user: 7, orderId: 52, price: 4_000, quantity: 10 },
     ...{ remaining: 10, detail: ORDER.expiresAt, at: ORDER.at },
   });
-  expect(R.termsTimeInForce(placed!.reference)).toBe(C.TimeInForce.gtd);
+  expect(R.timeInForceOf(termsOf(placed!))).toBe(C.TimeInForce.gtd);
   expect(engine.matcher.ordersAt(1, 4_000)).toEqual([[2, 10]]);
 });
 

@@ -19,7 +19,7 @@ test("schema 1, with look-up tables that lag behind", () => {
   migrate(db);
   expect(db.pragma("user_version", { simple: true })).toBe(MIGRATIONS.length);
   expect(verifyDatabase(db).filter(({ ok }) => !ok)).toEqual([]);
-  const live = [...loadLiveOrders(db)].map((row) => [row[0], row[12], row[11]]);
+  const live = [...loadLiveOrders(db)].map(({ id, status, remaining }) => [id, status, remaining]);
   expect(live).toEqual([
     [1, OrderStatus.partiallyFilled, 2],
     [4, OrderStatus.open, 4],
