@@ -21,6 +21,7 @@ const ROOMS = [
   "sign-in",
   "accounts",
   "queries",
+  "orders",
   "writes",
   "messages",
   "http",

@@ -22,9 +22,9 @@ import { Authenticator } from "../../server/sign-in/authenticator.ts";
 import { SigningKeys } from "../../server/sign-in/signing-keys.ts";
 import { ClientOrderIds } from "../../server/trading/client-order-ids.ts";
 import { CLIENT_ORDER_ID_MS } from "../../server/trading/limits.ts";
-import { orderJson } from "../../server/trading/order-json.ts";
 import { OrderStore } from "../../server/trading/order-store.ts";
 import { PlaceOrder } from "../../server/trading/schemas.ts";
+import { slotJson } from "../../server/trading/slot-json.ts";
 import { printHead, printResult } from "../support/report.ts";
 
 const TIMES = 1_000;
@@ -137,7 +137,7 @@ function fillOf(user: number, side: number, role: number, flags: number): Engine
 }
 
 const STATE = { status: OrderStatus.queued, reason: Reason.none, remaining: 100, updatedAt: 1 };
-const json = orderJson(store, slot, STATE, "");
+const json = slotJson(store, slot, STATE, "");
 // Alternating texts, so that the encoder's cache doesn't help.
 const jsons = [json, json.replace('"queued"', '"open"')];
 
@@ -181,12 +181,12 @@ bench
   )
   .add(
     "write the order as JSON",
-    repeat(() => orderJson(store, slot, STATE, "")),
+    repeat(() => slotJson(store, slot, STATE, "")),
   )
   .add(
     "the same with a client order id",
     // Each order twice in a row: for its response and for its first update.
-    repeat((i) => orderJson(store, named[(i >> 1) % 2]!, STATE, "")),
+    repeat((i) => slotJson(store, named[(i >> 1) % 2]!, STATE, "")),
   )
   .add(
     "write its client order id into the slot",

@@ -202,6 +202,9 @@ export function packTerms(side: number, type: number, tif: number, stp: number, 
 export const withTimeInForce = (terms: number, tif: number): number =>
   (terms & ~(0xf << TIME_IN_FORCE_SHIFT)) | (tif << TIME_IN_FORCE_SHIFT);
 
+/** Replaces the type in terms. */
+export const withType = (terms: number, type: number): number => (terms & ~(0xf << TYPE_SHIFT)) | (type << TYPE_SHIFT);
+
 /** The first word of a command. */
 export const packCommand = (kind: CommandKind, terms = 0): number => kind | terms;
 

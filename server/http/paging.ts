@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import { badRequest } from "../errors.ts";
 import { DEFAULT_INTERVALS, DEFAULT_PAGE_LIMIT, MAX_INTERVALS } from "./limits.ts";
 
-export interface HistoryPage<T extends object = object> {
+/** @typeParam T its items: objects that clients see, or their JSON */
+export interface HistoryPage<T = object> {
   /** Newest first. */
   items: T[];
   /** The id to continue below, or null at the end. */
@@ -28,13 +29,13 @@ export interface OwnPageOptions extends PageOptions {
 }
 
 /** @param rows the page's rows, and one more where there is one */
-export function buildPage<T, O extends object>(
+export function buildPage<T, O>(
   rows: readonly T[],
   limit: number,
-  object: (row: T) => O,
+  item: (row: T) => O,
   id: (row: T) => number,
 ): HistoryPage<O> {
-  const items = rows.slice(0, limit).map(object);
+  const items = rows.slice(0, limit).map(item);
   const last = rows[limit - 1];
   return { items, next: rows.length > limit && last !== undefined ? id(last) : null };
 }

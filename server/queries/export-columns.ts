@@ -4,6 +4,7 @@
  */
 import { MICRO_PER_SHARE } from "../../engine/limits.ts";
 import { tradedMicro } from "../../engine/money.ts";
+import { ORDER_FIELDS } from "../orders/order-json.ts";
 import { csvCell, csvLine } from "../util/csv.ts";
 
 export const LAYOUTS = ["fields", "spreadsheet"] as const;
@@ -81,11 +82,7 @@ interface Export {
 }
 
 const ORDERS: Export = {
-  fields: [
-    ...["id", "client_order_id", "market_id", "outcome_id", "side", "price", "quantity", "remaining", "filled", "type"],
-    ...["time_in_force", "post_only", "self_trade_prevention", "expires_at", "status", "reason", "builder_code"],
-    ...["created_at", "updated_at"],
-  ],
+  fields: ORDER_FIELDS,
   spreadsheet: [
     at("created_at", "Placed"),
     market,

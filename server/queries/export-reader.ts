@@ -47,15 +47,20 @@ export function prepareExports(db: Database.Database, readers: Readers): (option
 function pageOf({ orders, fills, payments, transactions }: Readers, list: StoredList): HistoryPage {
   switch (list.kind) {
     case "orders":
-      return orders.orders(list);
+      return parsed(orders.orders(list));
     case "fills":
-      return fills.fills(list);
+      return parsed(fills.fills(list));
     case "settlements":
       return payments.settlements(list);
     case "transactions":
       return transactions.transactions(list);
   }
 }
+
+const parsed = ({ items, next }: HistoryPage<string>): HistoryPage => ({
+  items: items.map((json) => JSON.parse(json)),
+  next,
+});
 
 /** Reads each text once. */
 function lookUp(statement: Database.Statement): (id: number | null) => string {

@@ -6,6 +6,7 @@ import type Database from "better-sqlite3";
 import { MATCH_TYPES } from "../../engine/constants.ts";
 import { firstIdSince } from "../../engine/projection/load/orders.ts";
 import type { HistoryPage, OwnPageOptions } from "../http/paging.ts";
+import { fillJson, type ListedFillView, listedFillJson } from "../orders/order-json.ts";
 import { MAX_ROWS_WALKED } from "./limits.ts";
 import {
   endOfWalk,
@@ -17,17 +18,20 @@ import {
   type Walked,
 } from "./linked-rows.ts";
 import { type OrderRow, prepareOrderRow } from "./order-rows.ts";
-import { fillObject } from "./row-objects.ts";
 import type { FillFilters, FillRow, FillsOptions, TradesOptions } from "./types.ts";
 
 type WalkedFill = FillRow & Walked;
 type FillPage = OwnPageOptions & FillFilters;
 
 export interface FillReader {
-  fills(options: FillsOptions): HistoryPage;
+  /** As JSON. */
+  fills(options: FillsOptions): HistoryPage<string>;
   trades(options: TradesOptions): HistoryPage;
-  /** The latest fills of an order, oldest first. @param lastFillId the order's last fill, 0 for none */
-  latestOfOrder(orderId: number, lastFillId: number, limit: number): FillRow[];
+  /**
+   * The JSON of an order's latest fills, oldest first, joined by commas.
+   * @param lastFillId the order's last fill, 0 for none
+   */
+  latestOfOrder(orderId: number, lastFillId: number, limit: number): string;
   /** A user's fills, one more than the page has where there is one; `end` is the last fill scanned, null for all. */
   rowsOfUser(options: FillPage): { rows: FillRow[]; end: number | null };
   /** Shares traded by market and hour since a moment, ms. */
@@ -51,7 +55,7 @@ export function prepareFills(db: Database.Database): FillReader {
       const { userId, before, limit, orderId = null, marketId = null, from = null, to = null } = options;
       const page = { userId, before, limit, marketId, from, to };
       const rows = orderId === null ? ofUser(page) : ofOrder.page(page, orderId);
-      return pageOfWalk(rows, limit, listedFill);
+      return pageOfWalk(rows, limit, (row) => listedFillJson(viewOf(row)));
     },
     rowsOfUser(options) {
       const rows = ofUser(options);
@@ -69,16 +73,11 @@ export function prepareFills(db: Database.Database): FillReader {
   };
 }
 
-/** A fill as the list of fills shows it. */
-function listedFill(row: FillRow): object {
-  return {
-    ...fillObject(row),
-    order_id: row.order_id,
-    market_id: row.market_id,
-    outcome_id: row.outcome_id,
-    side: row.side,
-    builder_code: row.builder_code,
-  };
+function viewOf(row: FillRow): ListedFillView {
+  const { id, match_id: matchId, price, quantity, role, match_type: matchType, fee, rebate } = row;
+  const { order_id: order, market_id: market, outcome_id: outcome, side, builder_code: builderCode } = row;
+  const match = { id, matchId, price, quantity, role, matchType, fee, rebate, createdAt: row.created_at };
+  return { ...match, order, market, outcome, side, builderCode };
 }
 
 function prepareFillsOfOrder(db: Database.Database) {
@@ -92,14 +91,19 @@ function prepareFillsOfOrder(db: Database.Database) {
       AND ${IN_SPAN}`,
   });
   /** Usually `before` is a fill of the order, the last of the page before, and this page begins behind it. */
-  const startIn = ({ id, last_fill_id }: OrderRow, before: number): number =>
-    Number(previousInOrder.get(before, id) ?? last_fill_id);
+  const startIn = ({ id, lastFillId }: OrderRow, before: number): number =>
+    Number(previousInOrder.get(before, id) ?? lastFillId);
   return {
-    latest: (orderId: number, start: number, limit: number): FillRow[] =>
-      read({ ...EVERY_FILL, start, orderId, limit }).reverse(),
+    latest(orderId: number, start: number, limit: number): string {
+      const newestFirst = read({ ...EVERY_FILL, start, orderId, limit });
+      return newestFirst
+        .reverse()
+        .map((row) => fillJson(viewOf(row)))
+        .join(",");
+    },
     page({ userId, before, limit, ...filters }: FillPage, orderId: number): WalkedFill[] {
       const row = orderRow(orderId);
-      if (row === undefined || row.user_id !== userId) return [];
+      if (row?.userId !== userId) return [];
       const bounds = { before, walk: MAX_ROWS_WALKED, start: startIn(row, before), limit: limit + 1 };
       return read({ ...EVERY_FILL, ...filters, ...bounds, orderId });
     },

@@ -25,13 +25,18 @@ import type { TransactionsOptions } from "./transaction-reader.ts";
 import type {
   FillsOptions,
   KeyLookup,
-  OrderObject,
   OrdersOptions,
   SearchTable,
   TradesOptions,
   UpdatesOptions,
   UpdatesPage,
 } from "./types.ts";
+
+/** The JSON of a page whose items are JSON. */
+export async function textPage(listing: Listing, found: Promise<HistoryPage<string>>): Promise<string> {
+  const { items, next } = await found;
+  return listing.json(items, next);
+}
 
 /** The JSON of a page. @param view turns an item into the object that clients see */
 export async function historyPage<T extends object>(
@@ -89,8 +94,9 @@ export class History {
     this.pool = new ThreadPool({ file, threads: THREADS, startsWith: 1, onLost, workerData: files });
   }
 
-  order(userId: number, orderId: number): Promise<OrderObject | null> {
-    return this.run(userReader(userId), "order", { userId, orderId });
+  /** @param clientOrderId if given, it must be the order's */
+  order(userId: number, orderId: number, clientOrderId?: string): Promise<string | null> {
+    return this.run(userReader(userId), "order", { userId, orderId, clientOrderId });
   }
 
   /** What a repeat of a placement has to know of the order. @param userId the user whose request it is */
@@ -103,11 +109,11 @@ export class History {
     return this.run(publicReader(address), "builder", { code });
   }
 
-  orders(options: OrdersOptions): Promise<HistoryPage> {
+  orders(options: OrdersOptions): Promise<HistoryPage<string>> {
     return this.run(userReader(options.userId), "orders", options);
   }
 
-  fills(options: FillsOptions): Promise<HistoryPage> {
+  fills(options: FillsOptions): Promise<HistoryPage<string>> {
     return this.run(userReader(options.userId), "fills", options);
   }
 

@@ -65,13 +65,13 @@ export function prepareRows<Row>(
 }
 
 /** A page of a walk. Where the walk's limit ended it before the page was full, the next page continues behind the walk. */
-export function pageOfWalk<Row extends Walked>(
+export function pageOfWalk<Row extends Walked, T>(
   rows: readonly Row[],
   limit: number,
-  object: (row: Row) => object,
-): HistoryPage {
+  item: (row: Row) => T,
+): HistoryPage<T> {
   const fitting = rows.filter(({ fits }) => fits === 1);
-  const page = buildPage(fitting, limit, object, ({ id }) => id);
+  const page = buildPage(fitting, limit, item, ({ id }) => id);
   return page.next === null ? { ...page, next: endOfWalk(rows) } : page;
 }
 

@@ -1,21 +1,24 @@
 /** Reads orders of every state, and what is credited to builder codes. To be called in a read transaction. */
 import type Database from "better-sqlite3";
 import type { HistoryPage } from "../http/paging.ts";
+import { orderJson } from "../orders/order-json.ts";
 import type { EndedOrder } from "../trading/types.ts";
 import type { FillReader } from "./fill-reader.ts";
 import { pageOfWalk, prepareRows, prepareStart, prepareWalk } from "./linked-rows.ts";
 import { ORDER_COLUMNS, type OrderRow, prepareOrderRow } from "./order-rows.ts";
-import { fillObject, orderObject } from "./row-objects.ts";
-import type { OrderObject, OrdersOptions } from "./types.ts";
+import type { OrdersOptions } from "./types.ts";
 
 /** The latest trades that an order is shown with; all of them are in the fills list. */
 const MAX_TRADES_OF_ORDER = 1_000;
 
 export interface OrderReader {
-  /** One order of the user with its trades; null where there is none. */
-  order(options: { userId: number; orderId: number }): OrderObject | null;
-  /** The user's orders of every state, without their trades. */
-  orders(options: OrdersOptions): HistoryPage;
+  /**
+   * The JSON of one order of the user with its trades; null where there is none.
+   * @param options.clientOrderId if given, it must be the order's
+   */
+  order(options: { userId: number; orderId: number; clientOrderId?: string | undefined }): string | null;
+  /** The JSON of the user's orders of every state, without their trades. */
+  orders(options: OrdersOptions): HistoryPage<string>;
   /** What a repeat of a placement has to know of the order, in the order of the ids; null where there is no such order. */
   endedOrders(options: { orderIds: readonly number[] }): (EndedOrder | null)[];
   /** Null where no order came with the code. */
@@ -30,11 +33,11 @@ export function prepareOrders(db: Database.Database, fills: FillReader): OrderRe
   );
   const builderRow = db.prepare("SELECT code, orders, fills, volume, notional, fees FROM builders WHERE code = ?");
   return {
-    order({ userId, orderId }) {
+    order({ userId, orderId, clientOrderId }) {
       const row = orderRow(orderId);
-      if (row === undefined || row.user_id !== userId) return null;
-      const trades = fills.latestOfOrder(orderId, row.last_fill_id, MAX_TRADES_OF_ORDER);
-      return orderObject(row, trades.map(fillObject));
+      if (row?.userId !== userId) return null;
+      if (clientOrderId !== undefined && row.clientOrderId !== clientOrderId) return null;
+      return orderJson(row, fills.latestOfOrder(orderId, row.lastFillId, MAX_TRADES_OF_ORDER));
     },
     orders: prepareOrderPages(db),
     endedOrders: ({ orderIds }) => orderIds.map((id) => (endedOrder.get(id) as EndedOrder | undefined) ?? null),
@@ -42,7 +45,7 @@ export function prepareOrders(db: Database.Database, fills: FillReader): OrderRe
   };
 }
 
-function prepareOrderPages(db: Database.Database): (options: OrdersOptions) => HistoryPage {
+function prepareOrderPages(db: Database.Database): (options: OrdersOptions) => HistoryPage<string> {
   const findStart = prepareStart(
     db,
     "SELECT order_id FROM newest_of_user WHERE user_id = @owner",
@@ -64,6 +67,6 @@ function prepareOrderPages(db: Database.Database): (options: OrdersOptions) => H
     const { before, limit } = options;
     const filters = { marketId, outcomeId, side, clientOrderId, status };
     const rows = read({ ...walk(userId, before, options), ...filters, limit: limit + 1 });
-    return pageOfWalk(rows, limit, (row) => orderObject(row, []));
+    return pageOfWalk(rows, limit, (row) => orderJson(row, ""));
   };
 }

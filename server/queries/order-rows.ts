@@ -1,35 +1,18 @@
-/** Rows of orders, with what clients see of each. */
+/** Rows of orders, as the API shows them (orders/order-json.ts). */
 import type Database from "better-sqlite3";
+import { TERMS_SQL } from "../../engine/ring/order-terms.ts";
+import type { OrderView } from "../orders/order-json.ts";
 
-export interface OrderRow {
-  id: number;
-  client_order_id: string | null;
-  market_id: number;
-  outcome_id: number;
-  side: number;
-  price: number;
-  quantity: number;
-  remaining: number;
-  type: number;
-  time_in_force: number;
-  post_only: number;
-  self_trade_prevention: number;
-  expires_at: number | null;
-  status: number;
-  reason: number;
-  created_at: number;
-  updated_at: number;
-  user_id: number;
-  last_fill_id: number;
-  /** 1: placed by PUT /quotes. */
-  quote: number;
-  builder_code: string | null;
+export interface OrderRow extends OrderView {
+  readonly userId: number;
+  readonly lastFillId: number;
 }
 
-export const ORDER_COLUMNS = `orders.id, client_order_id, outcomes.market_id, outcome_id, side, orders.price, orders.quantity,
-  remaining, type, time_in_force, post_only, self_trade_prevention, orders.expires_at, orders.status, reason,
-  orders.created_at, updated_at, orders.user_id, last_fill_id, quote,
-  (SELECT code FROM builders WHERE builders.id = builder_id) AS builder_code`;
+export const ORDER_COLUMNS = `orders.id, client_order_id AS clientOrderId, outcomes.market_id AS market,
+  outcome_id AS outcome, ${TERMS_SQL} AS terms, orders.price, orders.quantity, remaining,
+  orders.expires_at AS expiresAt, orders.status, reason, orders.created_at AS createdAt, updated_at AS updatedAt,
+  (SELECT code FROM builders WHERE builders.id = builder_id) AS builderCode,
+  orders.user_id AS userId, last_fill_id AS lastFillId`;
 
 /** Reads one order of any user. */
 export function prepareOrderRow(db: Database.Database): (orderId: number) => OrderRow | undefined {

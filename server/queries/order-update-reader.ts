@@ -11,12 +11,12 @@ import { checkedBodies } from "../../engine/log/checked-bodies.ts";
 import type { LogReader } from "../../engine/log/log-reader.ts";
 import { blockOfBatch, remainingUpdates } from "../../engine/projection/cut-block.ts";
 import { EngineEvent } from "../../engine/ring/engine-event.ts";
-import { EventKind } from "../../engine/ring/records.ts";
+import { EventKind, FLAG_QUOTE, withTimeInForce } from "../../engine/ring/records.ts";
 import { assert } from "../../engine/util/assert.ts";
+import { orderJson } from "../orders/order-json.ts";
 import type { FillReader } from "./fill-reader.ts";
 import { MAX_PAGE_FILLS, MAX_SCANNED_BYTES } from "./limits.ts";
 import { type OrderRow, prepareOrderRow } from "./order-rows.ts";
-import { fillObject, orderObject } from "./row-objects.ts";
 import type { UpdatesOptions, UpdatesPage } from "./types.ts";
 
 /** A block of the log with updates of the user. */
@@ -190,35 +190,25 @@ class Scan {
 function prepareItem(db: Database.Database, fills: FillReader): (update: LoggedUpdate) => UpdatesPage["items"][number] {
   const orderRow = prepareOrderRow(db);
   const termsBefore = db.prepare(
-    "SELECT price, quantity, expires_at FROM term_changes WHERE order_id = ? AND sequence > ? ORDER BY sequence LIMIT 1",
+    "SELECT price, quantity, expires_at AS expiresAt FROM term_changes WHERE order_id = ? AND sequence > ? ORDER BY sequence LIMIT 1",
   );
   // Orders that a crash interrupted before there was a log: their cancel reports fills that the log doesn't have.
   const fillsBeforeLog = new Map(
     db.prepare("SELECT order_id, fills FROM unfinished_orders WHERE batch = 0").raw().all() as [number, number][],
   );
   return (update) => {
-    const { sequence, order, at, remaining, state } = update;
+    const { sequence, order, at, remaining } = update;
     const row = orderRow(order);
     assert(row !== undefined, "an order of the log has a row");
-    const changed = termsBefore.get(order, sequence) as Pick<OrderRow, "price" | "quantity" | "expires_at"> | undefined;
-    const { price, quantity } = changed ?? row;
-    const expiresAt = changed === undefined ? row.expires_at : changed.expires_at || null;
-    // A quote's expiry can be set and removed.
-    const timeInForce = row.quote === 1 ? restingTimeInForce(expiresAt ?? 0) : row.time_in_force;
+    const changed = termsBefore.get(order, sequence) as Pick<OrderRow, "price" | "quantity" | "expiresAt"> | undefined;
+    const { price, quantity, expiresAt } = changed ?? row;
     const count = update.fills.length || (fillsBeforeLog.get(order) ?? 0);
-    const lastFill = update.fills.at(-1) ?? row.last_fill_id;
-    const trades = count === 0 ? [] : fills.latestOfOrder(order, lastFill, count);
-    const shown = {
-      ...row,
-      price,
-      quantity,
-      remaining,
-      status: state & 0xf,
-      reason: state >> 4,
-      updated_at: at,
-      expires_at: expiresAt,
-      time_in_force: timeInForce,
-    };
-    return { sequence, at, json: JSON.stringify(orderObject(shown, trades.map(fillObject))) };
+    const lastFill = update.fills.at(-1) ?? row.lastFillId;
+    const trades = count === 0 ? "" : fills.latestOfOrder(order, lastFill, count);
+    // A quote's expiry can be set and removed.
+    const isQuote = (row.terms & FLAG_QUOTE) !== 0;
+    const terms = isQuote ? withTimeInForce(row.terms, restingTimeInForce(expiresAt ?? 0)) : row.terms;
+    const state = { remaining, status: update.state & 0xf, reason: update.state >> 4, updatedAt: at };
+    return { sequence, at, json: orderJson({ ...row, price, quantity, expiresAt, terms, ...state }, trades) };
   };
 }

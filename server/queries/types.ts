@@ -43,9 +43,6 @@ export interface TradesOptions extends PageOptions, Span {
   outcomeId?: number | undefined;
 }
 
-/** An order as clients see it. */
-export type OrderObject = Readonly<Record<string, unknown>>;
-
 export interface UpdatesOptions {
   userId: number;
   /** The number to go on after; null for the oldest that is kept. */

@@ -13,6 +13,7 @@ import { unreachable } from "../../engine/util/assert.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import { tradeJson } from "../markets/trade-json.ts";
 import type { Trade } from "../markets/types.ts";
+import { type FillView, fillJson, withTimestamps } from "../orders/order-json.ts";
 import type { Counters } from "../util/counters.ts";
 import type { Timeline } from "../util/timeline.ts";
 import type { ClientOrderIds } from "./client-order-ids.ts";
@@ -20,13 +21,13 @@ import type { CommittedEvents } from "./committed-events.ts";
 import type { Holds } from "./holds.ts";
 import { NO_MARKET_LISTENER, NO_USER_LISTENER } from "./no-listener.ts";
 import type { OrderExpiry } from "./order-expiry.ts";
-import { fillJson, liveOrderJson, orderJson, withTimestamps } from "./order-json.ts";
 import { MARK_TIMESTAMPS, type OrderStore } from "./order-store.ts";
 import type { OrderTimes } from "./order-times.ts";
 import type { OrderedReadQueue } from "./ordered-reads.ts";
 import type { PendingReplies } from "./pending-replies.ts";
 import type { RecentlyEndedOrders } from "./recently-ended-orders.ts";
 import { amendRefusal, orderFinished } from "./refusals.ts";
+import { liveOrderJson, slotJson } from "./slot-json.ts";
 import type { GatewayLoop, MarketListener, UserListener } from "./types.ts";
 import type { UserUpdates } from "./user-updates.ts";
 
@@ -145,7 +146,7 @@ export class EventProjection {
     updates.accountChanged(user, event.outcome);
     counters.fills++;
     if (event.endsMatch) this.publishTrade(event);
-    const fill = this.users.listens(user) ? fillJson(event, ledger.lastFee, ledger.lastRebate) : "";
+    const fill = this.users.listens(user) ? fillJson(this.fillOf(event)) : "";
     store.remaining[slot] = event.remaining;
     if (event.role === Role.maker) return this.setState(event, fill);
     const fills = this.takerFills === "" ? fill : `${this.takerFills},${fill}`;
@@ -169,6 +170,12 @@ export class EventProjection {
     else if (correlationId > 0) pending.resolve(correlationId)?.data(liveOrderJson(store, slot));
     this.changed(slot);
     this.setState(event, "");
+  }
+
+  /** The fill that the ledger has just booked. */
+  private fillOf({ fillId: id, matchId, price, quantity, role, matchType, time }: EngineEvent): FillView {
+    const { lastFee: fee, lastRebate: rebate } = this.parts.ledger;
+    return { id, matchId, price, quantity, role, matchType, fee, rebate, createdAt: time };
   }
 
   private cancelRefused(correlationId: number): void {
@@ -215,7 +222,7 @@ export class EventProjection {
     const { slot, status, remaining, time } = event;
     pending
       .resolve(event.correlationId)
-      ?.data(orderJson(store, slot, { status, reason: Reason.none, remaining, updatedAt: time }, ""));
+      ?.data(slotJson(store, slot, { status, reason: Reason.none, remaining, updatedAt: time }, ""));
     this.setState(event, "");
   }
 
@@ -275,7 +282,7 @@ export class EventProjection {
     counters.orderUpdates[status]!++;
     updates.applied(user, userSequence, time);
     if (this.users.listens(user)) {
-      const plain = orderJson(store, slot, { status, reason, remaining, updatedAt: time }, fills);
+      const plain = slotJson(store, slot, { status, reason, remaining, updatedAt: time }, fills);
       const hasTimestamps = (store.marks[slot]! & MARK_TIMESTAMPS) !== 0;
       updates.orderUpdated(user, userSequence, time, hasTimestamps ? withTimestamps(plain, times.json(slot)) : plain);
     }

@@ -1,8 +1,8 @@
 /** What order entry checks before it changes anything: market, live orders, money, shares, daily activity. */
-import { OrderType, SelfTradePrevention, Side, TimeInForce } from "../../engine/constants.ts";
+import { OrderType, Side, TimeInForce } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
 import { MS_PER_DAY, utcDay } from "../../engine/money.ts";
-import { assert } from "../../engine/util/assert.ts";
+import { FLAG_POST_ONLY, timeInForceOf, typeOf } from "../../engine/ring/records.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { isPastEnd, isTradable, marketStatusName } from "../markets/registry.ts";
 import type { Market } from "../markets/types.ts";
@@ -94,17 +94,18 @@ export function checkShares(ledger: Ledger, userId: number, outcomeId: number, n
 
 /** What the fields of one placement require of each other. @throws ApiError 40000 */
 export function checkTerms(order: Placement): void {
-  const { type, timeInForce, expiresAt, postOnly } = order;
-  if (type === OrderType.limit && order.price === null) throw badRequest("price: required for a limit order");
-  if (type === OrderType.market && timeInForce !== TimeInForce.ioc && timeInForce !== TimeInForce.fok) {
+  const { terms, expiresAt } = order;
+  const isLimit = typeOf(terms) === OrderType.limit;
+  const timeInForce = timeInForceOf(terms);
+  if (isLimit && order.price === null) throw badRequest("price: required for a limit order");
+  if (!isLimit && timeInForce !== TimeInForce.ioc && timeInForce !== TimeInForce.fok) {
     throw badRequest("time_in_force: a market order is ioc or fok");
   }
   if (timeInForce === TimeInForce.gtd) {
     if (expiresAt === null) throw badRequest("expires_at: required for gtd");
   } else if (expiresAt !== null) throw badRequest("expires_at: only for gtd");
-  const rests = type === OrderType.limit && timeInForce <= TimeInForce.gtd;
-  if (postOnly && !rests) throw badRequest("post_only: only for limit orders that may rest");
-  assert(order.selfTradePrevention <= SelfTradePrevention.decrement, "the schema admits known modes only");
+  const rests = isLimit && timeInForce <= TimeInForce.gtd;
+  if ((terms & FLAG_POST_ONLY) !== 0 && !rests) throw badRequest("post_only: only for limit orders that may rest");
 }
 
 /** @throws ApiError 40000 */

@@ -9,6 +9,7 @@ import { notionalMicro } from "../../engine/money.ts";
 import * as R from "../../engine/ring/records.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import type { Market } from "../markets/types.ts";
+import { withTimestamps } from "../orders/order-json.ts";
 import { fingerprintOf } from "./client-order-ids.ts";
 import { CompleteSets } from "./complete-sets.ts";
 import { CompositeReply } from "./composite-reply.ts";
@@ -16,10 +17,10 @@ import type { Exchange } from "./exchange.ts";
 import { worstOf } from "./holds.ts";
 import { ANSWER_DEADLINE_MS } from "./limits.ts";
 import * as check from "./order-checks.ts";
-import { firstAnswerJson, withTimestamps } from "./order-json.ts";
 import { disconnectFlag, IN_FLIGHT, isNamed, MARK_ENDING, MARK_TIMESTAMPS } from "./order-store.ts";
 import { Quotes } from "./quotes.ts";
 import { clientOrderIdInUse, exchangeIsFull, orderFinished, tooManyInFlight } from "./refusals.ts";
+import { firstAnswerJson } from "./slot-json.ts";
 import type {
   Amendment,
   Answer,
@@ -73,7 +74,7 @@ export class OrderEntry {
     const slot = this.allocate(trader, origin, order, now);
     store.link(slot);
     holds.hold(slot);
-    if (order.timeInForce === TimeInForce.gtd) expiry.add(slot);
+    if (R.timeInForceOf(order.terms) === TimeInForce.gtd) expiry.add(slot);
     writer.placeOrder({ slot, at: now, validUntil: check.validUntilOf(order) });
     if (order.timestamps) store.marks[slot]! |= MARK_TIMESTAMPS;
     const reply = order.timestamps ? timestampedAnswer(exchange, slot, answer) : answer;
@@ -86,7 +87,8 @@ export class OrderEntry {
     check.checkOpen(exchange, origin, market, now);
     if (now >= exchange.expiry.nextAt) exchange.expiry.expireDue(now);
     check.checkLiveOrders(exchange, trader, 1, 0);
-    if (order.side === Side.buy) check.checkMoney(exchange, trader, notionalMicro(boundOf(order), order.quantity), now);
+    if (R.sideOf(order.terms) === Side.buy)
+      check.checkMoney(exchange, trader, notionalMicro(boundOf(order), order.quantity), now);
     else check.checkShares(exchange.ledger, trader.userId, order.outcomeId, order.quantity);
     if (!exchange.writer.hasRoom(market.id)) throw tooManyInFlight();
     if (!exchange.store.hasSlotsFor(trader.userId, 1, 0)) throw exchangeIsFull();
@@ -98,14 +100,8 @@ export class OrderEntry {
     const { store } = exchange;
     const { clientOrderId } = order;
     const hasText = clientOrderId !== null || origin.builderCode !== null;
-    const flags =
-      (order.postOnly ? R.FLAG_POST_ONLY : 0) |
-      (trader.pat ? R.FLAG_PAT : 0) |
-      disconnectFlag(origin) |
-      (hasText ? R.FLAG_TEXT : 0);
-    const type = order.price === null ? OrderType.unboundMarket : order.type;
-    const { side, timeInForce, selfTradePrevention } = order;
-    const terms = R.packTerms(side, type, timeInForce, selfTradePrevention, flags);
+    const flags = (trader.pat ? R.FLAG_PAT : 0) | disconnectFlag(origin) | (hasText ? R.FLAG_TEXT : 0);
+    const terms = order.terms | flags;
     const user = trader.userId;
     const { marketId: market, outcomeId: outcome, quantity } = order;
     const price = boundOf(order);
@@ -290,8 +286,8 @@ export class OrderEntry {
 }
 
 /** The worst price that the order can get, BPS. */
-function boundOf({ price, side }: Placement): number {
-  return price ?? (side === Side.buy ? MAX_PRICE_BPS : MIN_PRICE_BPS);
+function boundOf({ price, terms }: Placement): number {
+  return price ?? (R.sideOf(terms) === Side.buy ? MAX_PRICE_BPS : MIN_PRICE_BPS);
 }
 
 /** Adds timestamps to the reply of the order in `slot`; a repeat of its placement, which waits for the same, has none. */
@@ -302,22 +298,27 @@ function timestampedAnswer({ times }: Exchange, slot: number, answer: Answer): A
   };
 }
 
+/** The terms that a fingerprint has as numbers of their own. */
+const CLASSIC_TERMS = R.packTerms(0xf, 0xf, 0xf, 0x3, R.FLAG_POST_ONLY);
+
 /**
- * What two bodies with one client order id must share: every field that describes the order, with its default. How long the
- * request itself is valid doesn't; a 0 stands in its place, so that fingerprints on record remain valid.
+ * What two bodies with one client order id must share: every field that describes the order, with its default; how long the
+ * request itself is valid doesn't. Fingerprints are on record: what they consist of never changes, terms that came later
+ * share the last number, which is 0 without them.
  */
-function fingerprint(order: Placement): number {
+function fingerprint({ marketId, outcomeId, terms, price, quantity, expiresAt }: Placement): number {
+  const type = R.typeOf(terms) === OrderType.limit ? OrderType.limit : OrderType.market;
   return fingerprintOf([
-    order.marketId,
-    order.outcomeId,
-    order.side,
-    order.price ?? 0,
-    order.quantity,
-    order.type,
-    order.timeInForce,
-    order.postOnly ? 1 : 0,
-    order.selfTradePrevention,
-    order.expiresAt ?? 0,
-    0,
+    marketId,
+    outcomeId,
+    R.sideOf(terms),
+    price ?? 0,
+    quantity,
+    type,
+    R.timeInForceOf(terms),
+    (terms & R.FLAG_POST_ONLY) === 0 ? 0 : 1,
+    R.selfTradePreventionOf(terms),
+    expiresAt ?? 0,
+    terms & ~CLASSIC_TERMS,
   ]);
 }

@@ -1,7 +1,7 @@
 /** Reads live orders from memory, as JSON. Changes nothing. */
 import { MAX_LIVE_WALKED } from "./limits.ts";
-import { liveOrderJson } from "./order-json.ts";
 import { IN_FLIGHT, type OrderStore } from "./order-store.ts";
+import { liveOrderJson } from "./slot-json.ts";
 
 /** A page of orders. @property next the id to read on below, null at the end */
 export interface OrdersPage {

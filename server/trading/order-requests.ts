@@ -1,7 +1,9 @@
 /** Reads order requests: the JSON bodies of placements, amendments, cancels and batches as commands of order entry. */
 
 import type { Static } from "typebox";
-import { ORDER_TYPES, OrderType, SELF_TRADE_PREVENTIONS, TIMES_IN_FORCE, TimeInForce } from "../../engine/constants.ts";
+import { OrderType, TimeInForce } from "../../engine/constants.ts";
+import { SHOWN_TERMS, termBits } from "../../engine/ring/order-terms.ts";
+import { packTerms, typeOf, withTimeInForce, withType } from "../../engine/ring/records.ts";
 import type { Principal } from "../accounts/types.ts";
 import { badRequest, notFound } from "../errors.ts";
 import { compileSchema } from "../http/validate.ts";
@@ -17,25 +19,29 @@ const CLIENT_ORDER_ID = new RegExp(CLIENT_ORDER_ID_PATTERN);
  * @throws ApiError 40000 for a key that can't
  */
 export function readPlacement(body: Static<typeof PlaceOrder>, timestamps: boolean, idempotencyKey: string): Placement {
-  const type = body.type === undefined ? OrderType.limit : ORDER_TYPES.indexOf(body.type);
-  const usual = type === OrderType.market ? TimeInForce.ioc : TimeInForce.gtc;
-  const { time_in_force, self_trade_prevention } = body;
   return {
     marketId: body.market_id,
     outcomeId: body.outcome_id,
-    side: body.side,
+    terms: termsIn(body),
     price: body.price ?? null,
     quantity: body.quantity,
-    type,
-    timeInForce: time_in_force === undefined ? usual : TIMES_IN_FORCE.indexOf(time_in_force),
-    postOnly: body.post_only ?? false,
-    selfTradePrevention:
-      self_trade_prevention === undefined ? 0 : SELF_TRADE_PREVENTIONS.indexOf(self_trade_prevention),
     clientOrderId: body.client_order_id ?? (idempotencyKey === "" ? null : clientOrderIdOf(idempotencyKey)),
     expiresAt: body.expires_at ?? null,
     validUntil: body.valid_until ?? null,
     timestamps,
   };
+}
+
+/** The order's terms, each with its default. */
+function termsIn(body: Static<typeof PlaceOrder>): number {
+  let terms = packTerms(body.side, 0, 0, 0, 0);
+  for (const term of SHOWN_TERMS) {
+    const value = body[term.name];
+    if (value !== undefined) terms |= termBits(term, value);
+  }
+  if (typeOf(terms) !== OrderType.market) return terms;
+  if (body.time_in_force === undefined) terms = withTimeInForce(terms, TimeInForce.ioc);
+  return (body.price ?? null) === null ? withType(terms, OrderType.unboundMarket) : terms;
 }
 
 /** @throws ApiError 40000 */

@@ -23,9 +23,9 @@ import {
   needsOf,
   validUntilOf,
 } from "./order-checks.ts";
-import { liveOrderJson } from "./order-json.ts";
 import { disconnectFlag, IN_FLIGHT, MARK_ENDING, type OrderStore } from "./order-store.ts";
 import { exchangeIsFull, quotesTooLate, tooManyInFlight } from "./refusals.ts";
+import { liveOrderJson } from "./slot-json.ts";
 import type { Answer, OrderEntryOptions, Origin, Quote, QuoteTerms, Trader } from "./types.ts";
 
 /** A request to replace a user's quotes in a market. */

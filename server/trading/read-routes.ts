@@ -7,14 +7,14 @@ import { notFound } from "../errors.ts";
 import { checkSpan, Listing } from "../http/paging.ts";
 import { OWN_READ, pathId, type Route, route } from "../http/route.ts";
 import { pageOf } from "../http/schemas.ts";
-import { type History, historyPage } from "../queries/history.ts";
+import { type History, textPage } from "../queries/history.ts";
 import type { Exchange } from "./exchange.ts";
 import type { OrderEntry } from "./order-entry.ts";
-import { liveOrderJson } from "./order-json.ts";
 import { activeOrders } from "./order-queries.ts";
 import { clientOrderIdIn } from "./order-requests.ts";
 import { IN_FLIGHT, isNamed } from "./order-store.ts";
 import * as S from "./schemas.ts";
+import { liveOrderJson } from "./slot-json.ts";
 
 /** By code. */
 const STATUS_NAMES: readonly (string | null)[] = ORDER_STATUSES;
@@ -47,7 +47,7 @@ function orderListRoute({ exchange, history }: OrderReadContext): Route {
       const code = STATUS_NAMES.indexOf(status);
       if (status === "all" || isFinal(code)) {
         const state = status === "all" ? undefined : code;
-        return historyPage(listing, history.orders({ userId, before, limit, status: state, ...filters }));
+        return textPage(listing, history.orders({ userId, before, limit, status: state, ...filters }));
       }
       const fits = liveOrderFilter(exchange, userId, query);
       const { items, next } = activeOrders(exchange.store, userId, before, limit, fits);
@@ -101,9 +101,9 @@ function singleOrderRoutes({ exchange, entry, history }: OrderReadContext): Rout
     if (isUntouched && name !== undefined && !isNamed(store, slot, userId, name)) throw notFound("order");
     // Memory has all of an order without fills.
     if (isUntouched && store.remaining[slot] === store.quantities[slot]) return liveOrderJson(store, slot);
-    const order = await history.order(userId, orderId);
-    if (order === null || (name !== undefined && order["client_order_id"] !== name)) throw notFound("order");
-    return JSON.stringify(order);
+    const order = await history.order(userId, orderId, name);
+    if (order === null) throw notFound("order");
+    return order;
   };
   return [
     route({
@@ -151,7 +151,7 @@ function fillRoutes({ history }: OrderReadContext): Route[] {
         checkSpan(query);
         const filters = { userId: principal.userId, marketId: market_id, orderId: order_id, from, to };
         const listing = new Listing("/me/fills", filters);
-        return historyPage(listing, history.fills({ ...filters, ...listing.page(rest) }));
+        return textPage(listing, history.fills({ ...filters, ...listing.page(rest) }));
       },
     }),
     route({

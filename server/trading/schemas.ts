@@ -2,7 +2,7 @@
  * The shapes of orders and of all requests that change them, of fills and of what the caller may still do. Prices are in
  * basis points, quantities in whole shares.
  */
-import Type from "typebox";
+import Type, { type TSchema } from "typebox";
 import {
   ORDER_STATUSES,
   ORDER_TYPES,
@@ -11,6 +11,7 @@ import {
   SELF_TRADE_PREVENTIONS,
   TIMES_IN_FORCE,
 } from "../../engine/constants.ts";
+import type { ShownTerm } from "../../engine/ring/order-terms.ts";
 import { DailyActivity } from "../accounts/schemas.ts";
 import {
   about,
@@ -37,21 +38,42 @@ const ClientOrderId = Type.String({
   description: "the caller's own id of the order",
 });
 
-const ORDER_TYPE_WORDS = "a market order never rests; without a price, its limit is 9999 for a buy and 1 for a sell";
+/** A term of an order: how the API shows it, and how a placement takes it. @param missing what stands in where it is missing */
+const term = <S extends TSchema>(schema: S, missing: string, words: string) => ({
+  shown: about(schema, words),
+  given: Type.Optional(about(schema, `${missing}; ${words}`)),
+});
 
-const OrderTypeSchema = about(names([...new Set(ORDER_TYPES)]), ORDER_TYPE_WORDS);
+const TERMS = {
+  type: term(
+    names([...new Set(ORDER_TYPES)]),
+    "limit by default",
+    "a market order never rests; without a price, its limit is 9999 for a buy and 1 for a sell",
+  ),
+  time_in_force: term(
+    names(TIMES_IN_FORCE),
+    "gtc by default, ioc for market orders",
+    "gtc: rests until canceled; gtd: rests until expires_at; ioc: the unmatched rest is canceled immediately; fok: fills completely and immediately, or not at all",
+  ),
+  post_only: term(
+    Type.Boolean(),
+    "false by default",
+    "true: rejected (post_only_would_cross) if it would match immediately",
+  ),
+  self_trade_prevention: term(
+    names(SELF_TRADE_PREVENTIONS),
+    "cancel_taker by default",
+    "what happens when an order would match another order of the same user; the taker's setting applies",
+  ),
+} satisfies Record<ShownTerm, unknown>;
 
-const TIME_IN_FORCE_WORDS =
-  "gtc: rests until canceled; gtd: rests until expires_at; ioc: the unmatched rest is canceled immediately; fok: fills completely and immediately, or not at all";
+type Terms = typeof TERMS;
 
-const TimeInForceSchema = about(names(TIMES_IN_FORCE), TIME_IN_FORCE_WORDS);
-
-const SELF_TRADE_WORDS =
-  "what happens when an order would match another order of the same user; the taker's setting applies";
-
-const SelfTradeSchema = about(names(SELF_TRADE_PREVENTIONS), SELF_TRADE_WORDS);
-
-const PostOnly = Type.Boolean({ description: "true: rejected (post_only_would_cross) if it would match immediately" });
+function termsAs<Use extends "shown" | "given">(use: Use): { [Name in keyof Terms]: Terms[Name][Use] } {
+  return Object.fromEntries(Object.entries(TERMS).map(([name, uses]) => [name, uses[use]])) as ReturnType<
+    typeof termsAs<Use>
+  >;
+}
 
 const ValidUntil = about(
   Time,
@@ -66,18 +88,13 @@ export const PlaceOrder = closed({
     about(nullable(Price), "basis points; required for limit orders; for market orders, the worst acceptable price"),
   ),
   quantity: Quantity,
-  type: Type.Optional(about(OrderTypeSchema, `limit by default; ${ORDER_TYPE_WORDS}`)),
-  time_in_force: Type.Optional(
-    about(TimeInForceSchema, `gtc by default, ioc for market orders; ${TIME_IN_FORCE_WORDS}`),
-  ),
-  post_only: Type.Optional(PostOnly),
+  ...termsAs("given"),
   client_order_id: Type.Optional(
     about(
       nullable(ClientOrderId),
       "unique among the caller's live orders and those of the last 24 hours: a repeat with the same body returns the first response and places nothing; with another body it is 40900",
     ),
   ),
-  self_trade_prevention: Type.Optional(about(SelfTradeSchema, `cancel_taker by default; ${SELF_TRADE_WORDS}`)),
   expires_at: Type.Optional(about(nullable(Time), "ms since the Unix epoch; required for gtd, not allowed otherwise")),
   valid_until: Type.Optional(nullable(ValidUntil)),
 });
@@ -205,10 +222,7 @@ export const Order = closed({
   quantity: Quantity,
   remaining: shares("not yet filled"),
   filled: shares("filled so far"),
-  type: OrderTypeSchema,
-  time_in_force: TimeInForceSchema,
-  post_only: PostOnly,
-  self_trade_prevention: SelfTradeSchema,
+  ...termsAs("shown"),
   expires_at: nullable(Time),
   status: about(
     names(ORDER_STATUSES),

@@ -12,14 +12,11 @@ import type { Market, Outcome } from "../markets/types.ts";
 export interface Placement {
   marketId: number;
   outcomeId: number;
-  side: number;
+  /** What its sender chose of them (engine/ring/order-terms.ts). */
+  terms: number;
   /** Null only for a market order without bound. */
   price: number | null;
   quantity: number;
-  type: number;
-  timeInForce: number;
-  postOnly: boolean;
-  selfTradePrevention: number;
   clientOrderId: string | null;
   expiresAt: number | null;
   validUntil: number | null;

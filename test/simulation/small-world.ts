@@ -4,6 +4,7 @@
  */
 import { expect, onTestFinished } from "vitest";
 import { OrderType, SelfTradePrevention, TimeInForce } from "../../engine/constants.ts";
+import { packTerms } from "../../engine/ring/records.ts";
 import type { Placement, Quote } from "../../server/trading/types.ts";
 import { Random } from "../support/random.ts";
 import { compareBooks, compareDatabase, compareGateway, verify } from "./checks.ts";
@@ -27,10 +28,6 @@ const SHAPE: Shape = {
 const UNHEARD = { data(): void {}, error(): void {} };
 const USUAL = {
   marketId: 1,
-  type: OrderType.limit,
-  timeInForce: TimeInForce.gtc,
-  selfTradePrevention: SelfTradePrevention.cancelTaker,
-  postOnly: false,
   timestamps: false,
   clientOrderId: null,
   expiresAt: null,
@@ -38,7 +35,8 @@ const USUAL = {
 };
 
 /** An order's fields beyond the defaults. */
-type Wish = Pick<Placement, "outcomeId" | "side" | "price" | "quantity"> & Partial<Placement>;
+type Wish = Pick<Placement, "outcomeId" | "price" | "quantity"> &
+  Partial<Placement> & { readonly side: number; readonly selfTradePrevention?: number };
 
 export class SmallWorld {
   readonly clock = { now: Date.UTC(2026, 0, 10) };
@@ -103,8 +101,9 @@ export class SmallWorld {
   }
 
   /** Hands an order over; nothing moves yet. */
-  place(userId: number, wish: Wish): void {
-    const order = { ...USUAL, ...wish };
+  place(userId: number, { side, selfTradePrevention = SelfTradePrevention.cancelTaker, ...wish }: Wish): void {
+    const terms = packTerms(side, OrderType.limit, TimeInForce.gtc, selfTradePrevention, 0);
+    const order = { ...USUAL, terms, ...wish };
     this.life.entry.place(this.trader(userId), { connection: null, builderCode: null }, order, this.clock.now, UNHEARD);
   }
 

@@ -3,7 +3,7 @@
  * action, chosen at random; replies are checked against the committed state: no reply may precede its commit.
  */
 import { OrderType, SelfTradePrevention, Side, TimeInForce } from "../../engine/constants.ts";
-import { sideOf } from "../../engine/ring/records.ts";
+import { FLAG_POST_ONLY, packTerms, sideOf, timeInForceOf, typeOf } from "../../engine/ring/records.ts";
 import type { Market } from "../../server/markets/types.ts";
 import type { Connection, Origin, Placement, Quote } from "../../server/trading/types.ts";
 import { ensure } from "../engine/book/harness.ts";
@@ -61,16 +61,17 @@ export class Traders {
             ? TimeInForce.ioc
             : TimeInForce.fok;
     const isNamed = random.chance(0.3);
+    const price = isMarket && random.chance(0.5) ? null : this.price(market, side);
+    const quantity = this.quantity(user, outcomeId, side);
+    const type = !isMarket ? OrderType.limit : price === null ? OrderType.unboundMarket : OrderType.market;
+    const flags = random.chance(0.12) && timeInForce <= TimeInForce.gtd ? FLAG_POST_ONLY : 0;
+    const prevention = random.integer(SelfTradePrevention.cancelTaker, SelfTradePrevention.decrement);
     return {
       marketId: market.id,
       outcomeId,
-      side,
-      price: isMarket && random.chance(0.5) ? null : this.price(market, side),
-      quantity: this.quantity(user, outcomeId, side),
-      type: isMarket ? OrderType.market : OrderType.limit,
-      timeInForce,
-      postOnly: random.chance(0.12) && timeInForce <= TimeInForce.gtd,
-      selfTradePrevention: random.integer(SelfTradePrevention.cancelTaker, SelfTradePrevention.decrement),
+      terms: packTerms(side, type, timeInForce, prevention, flags),
+      price,
+      quantity,
       clientOrderId: isNamed ? `name-${this.crowd.nextNumber()}` : null,
       expiresAt: timeInForce === TimeInForce.gtd ? clock.now + random.integer(-20, 2_000) : null,
       validUntil: random.chance(0.08) ? clock.now + random.integer(-10, 40) : null,
@@ -111,10 +112,9 @@ export class Traders {
     const payable = Math.floor(ledger.available(user) / USDC);
     const side = shares > payable ? Side.sell : Side.buy;
     const quantity = Math.max(1, Math.min(5_000, side === Side.sell ? shares : payable));
-    const terms = { type: OrderType.market, timeInForce: TimeInForce.ioc, price: null, postOnly: false };
+    const terms = packTerms(side, OrderType.unboundMarket, TimeInForce.ioc, SelfTradePrevention.cancelMaker, 0);
     const rest = { clientOrderId: null, expiresAt: null, validUntil: null, timestamps: false };
-    const selfTradePrevention = SelfTradePrevention.cancelMaker;
-    return { marketId: market.id, outcomeId, side, quantity, selfTradePrevention, ...terms, ...rest };
+    return { marketId: market.id, outcomeId, terms, price: null, quantity, ...rest };
   }
 
   private submit(user: number, order: Placement, origin: Origin): void {
@@ -127,7 +127,7 @@ export class Traders {
       ensure(found !== undefined && found.user === user, `the reply about order ${id} follows its commit`);
       same(
         [status, shown.client_order_id, shown.outcome_id, shown.side],
-        ["queued", order.clientOrderId, order.outcomeId, order.side],
+        ["queued", order.clientOrderId, order.outcomeId, sideOf(order.terms)],
         "the order in its reply",
       );
     });
@@ -136,9 +136,9 @@ export class Traders {
     );
     this.crowd.tally.add(
       "placed",
-      `${order.type === OrderType.market ? "market" : "limit"} ${TIME_IN_FORCE[order.timeInForce]}`,
+      `${typeOf(order.terms) === OrderType.limit ? "limit" : "market"} ${TIME_IN_FORCE[timeInForceOf(order.terms)]}`,
     );
-    if (order.postOnly) this.crowd.tally.add("placed", "post-only");
+    if ((order.terms & FLAG_POST_ONLY) !== 0) this.crowd.tally.add("placed", "post-only");
     if (store.liveCount === before) return;
     const id = store.ids[store.newestOf(user)]!;
     if (order.clientOrderId === null && origin.builderCode === null) return;
