@@ -40,13 +40,28 @@ export class Restore {
    * @param firstNamed the caller adds client order ids of the last 24 hours from this order id on
    */
   add(order: LiveOrder, firstNamed: number): boolean {
-    const { id, user, clientOrderId, createdAt, expiresAt } = order;
+    const { id, user, outcome, terms, clientOrderId, createdAt, expiresAt } = order;
     const { store, registry, clientOrderIds, writer, expiry } = this.parts;
-    const { id: market } = registry.marketOf(order.outcome);
+    const { id: market } = registry.marketOf(outcome);
     if (!writer.hasReservedRoom(market)) return false;
     writer.setRestoring(true);
-    const slot = store.allocate({ ...order, market, connection: 0 });
-    if ((order.terms & R.FLAG_TEXT) !== 0) {
+    // Spelled out: a spread of a million orders takes seconds.
+    const slot = store.allocate({
+      id,
+      user,
+      market,
+      outcome,
+      price: order.price,
+      quantity: order.quantity,
+      remaining: order.remaining,
+      terms,
+      status: order.status,
+      connection: 0,
+      expiresAt,
+      createdAt,
+      updatedAt: order.updatedAt,
+    });
+    if ((terms & R.FLAG_TEXT) !== 0) {
       store.texts.write(slot, clientOrderId, order.builderCode, order.fingerprint ?? 0);
     }
     if (clientOrderId !== null && (id < firstNamed || clientOrderIds.isForgotten(createdAt))) {
@@ -56,7 +71,7 @@ export class Restore {
     const before = this.newest.get(market);
     if (before !== undefined) writer.restoreOrder(before, false);
     this.newest.set(market, slot);
-    if (R.timeInForceOf(order.terms) === TimeInForce.gtd && expiresAt !== 0) expiry.add(slot);
+    if (R.timeInForceOf(terms) === TimeInForce.gtd && expiresAt !== 0) expiry.add(slot);
     this.slots.push(slot);
     return true;
   }
