@@ -181,11 +181,11 @@ function placementFields(event: EngineEvent, { placedAt, clientOrderId, builderC
   };
 }
 
-/** The side is among the fields of its state. */
-function termFields({ terms }: EngineEvent): Fields {
-  const others = ORDER_TERMS.filter(({ name }) => name !== "side");
-  return Object.fromEntries(others.map((term) => [term.name, termValue(term, terms)]));
-}
+/** The terms of a placement beside its side, which is among the fields of its state. */
+const TERMS = ORDER_TERMS.filter(({ name }) => name !== "side");
+
+const termFields = ({ terms }: EngineEvent): Fields =>
+  Object.fromEntries(TERMS.map((term) => [term.name, termValue(term, terms)]));
 
 function fillFields(event: EngineEvent): Fields {
   const { rates } = event;

@@ -74,10 +74,23 @@ export function prepareFills(db: Database.Database): FillReader {
 }
 
 function viewOf(row: FillRow): ListedFillView {
-  const { id, match_id: matchId, price, quantity, role, match_type: matchType, fee, rebate } = row;
-  const { order_id: order, market_id: market, outcome_id: outcome, side, builder_code: builderCode } = row;
-  const match = { id, matchId, price, quantity, role, matchType, fee, rebate, createdAt: row.created_at };
-  return { ...match, order, market, outcome, side, builderCode };
+  const { id, price, quantity, role, fee, rebate, side } = row;
+  return {
+    id,
+    matchId: row.match_id,
+    price,
+    quantity,
+    role,
+    matchType: row.match_type,
+    fee,
+    rebate,
+    createdAt: row.created_at,
+    order: row.order_id,
+    market: row.market_id,
+    outcome: row.outcome_id,
+    side,
+    builderCode: row.builder_code,
+  };
 }
 
 function prepareFillsOfOrder(db: Database.Database) {
