@@ -149,6 +149,16 @@ describe("what was changed is found", () => {
     }
   });
 
+  test("a kind of event that there isn't, in whichever record", () => {
+    const everything = events(() => true);
+    for (let round = 0; round < 10 * EFFORT; round++) {
+      const [batch, record] = everything[upTo(everything.length)]!;
+      const changed = Buffer.from(bodies[batch]!);
+      changed[HEADER_BYTES + record * R.RECORD_BYTES] = 255;
+      expect(differenceIn(bodies.with(batch, changed)).batch).toBe(batch + 1);
+    }
+  });
+
   test("a wrong fill, in a log whose hashes were written again", () => {
     const fills = events((kind) => kind === R.EventKind.orderFilled);
     const placed = new Map(

@@ -19,7 +19,7 @@ import {
 import { EngineEvent } from "../../../engine/ring/engine-event.ts";
 import { traitsOf } from "../../../engine/ring/event-traits.ts";
 import * as R from "../../../engine/ring/records.ts";
-import { Difference, describeEvent } from "./difference.ts";
+import { Difference, describeEvent, isDamage } from "./difference.ts";
 import { LogNumbers } from "./numbers.ts";
 
 /** Records that are hashed at a time. */
@@ -89,8 +89,9 @@ export class BatchReader {
     try {
       return this.read(body, header);
     } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      throw new Difference(header.number, null, `its texts are damaged: ${error.message}`);
+      // A damaged batch can be anything: the one after it, which has its hash, isn't read yet.
+      if (!isDamage(error)) throw error;
+      throw new Difference(header.number, null, `it is damaged: ${error.message}`);
     }
   }
 

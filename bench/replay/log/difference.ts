@@ -1,4 +1,5 @@
 /** The first place where a log isn't what the engine makes of its commands, with both events in words. */
+import { AssertionError } from "node:assert";
 import * as C from "../../../engine/constants.ts";
 import * as R from "../../../engine/ring/records.ts";
 
@@ -26,6 +27,10 @@ export class Difference extends Error {
     this.replayed = replayed;
   }
 }
+
+/** True for what reading or executing a damaged batch throws: it can be anything. */
+export const isDamage = (error: unknown): error is RangeError | AssertionError =>
+  error instanceof RangeError || error instanceof AssertionError;
 
 /** The event record at word `w` as one line. */
 export function describeEvent(words: Int32Array, doubles: Float64Array, w: number): string {

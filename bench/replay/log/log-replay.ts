@@ -20,7 +20,7 @@ import {
 } from "./batches.ts";
 import { ReplayBooks } from "./books.ts";
 import { DerivedCommand } from "./commands.ts";
-import { Difference, describeEvent } from "./difference.ts";
+import { Difference, describeEvent, isDamage } from "./difference.ts";
 
 /** Batches in which the rest of a command must follow. An engine goes on after the next commit. */
 const MAX_BATCHES_AHEAD = 256;
@@ -88,9 +88,8 @@ export class LogReplay {
     try {
       return this.replay(batch);
     } catch (error) {
-      // A damaged batch can be anything; the one after it, which has its hash, isn't read yet.
-      const isDamage = error instanceof RangeError || error instanceof AssertionError;
-      throw isDamage ? new Difference(batch.header.number, null, `it is damaged: ${error.message}`) : error;
+      // The one after it, which has its hash, may not be read yet.
+      throw isDamage(error) ? new Difference(batch.header.number, null, `it is damaged: ${error.message}`) : error;
     }
   }
 
