@@ -18,7 +18,7 @@ import { type Decision, type JournalState, RECOVERY, type TablesState } from "./
 
 /** What a batch that was changed throws where no hash gives it away. */
 const CONTENT_ERRORS = [AssertionError, RangeError, TypeError] as const;
-const RESTORE = "restore both files from one back-up";
+const RESTORE = "restore both files from one backup";
 /** Batches that each start counts: 100,000 of 600 bytes take 24 ms from memory, 88 ms from a disk. `admin verify` reads all. */
 const COUNTED_BATCHES = 100_000;
 

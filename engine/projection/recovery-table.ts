@@ -41,7 +41,7 @@ export type Decision =
   | { readonly does: "start" | "begin" | "project" | "adopt" | "rebuild" }
   | { readonly does: "refuse"; readonly why: (facts: RecoveryFacts) => string };
 
-const RESTORE = "restore both files from one back-up";
+const RESTORE = "restore both files from one backup";
 
 const START: Decision = { does: "start" };
 const BEGIN: Decision = { does: "begin" };

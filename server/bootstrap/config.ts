@@ -88,7 +88,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   };
 }
 
-/** `resume` needs some days of the log, and a back-up should be older than none of them. */
+/** `resume` needs some days of the log, and a backup should be older than none of them. */
 const MIN_LOG_DAYS = 7;
 
 function readLogDays(days: number): number {

@@ -172,6 +172,6 @@ const ofFolder = (line: string): ConfigError => new ConfigError(`DATA_DIR: ${lin
 
 /** What is to be done about a file with damaged content. */
 function damaged(file: string, finding: string): string {
-  const remedy = file === "exchange.db" ? "rebuild it from the log or restore a back-up" : "restore a back-up";
+  const remedy = file === "exchange.db" ? "rebuild it from the log or restore a backup" : "restore a backup";
   return `${file} is damaged (${finding}): ${remedy}, see docs/operations.md`;
 }

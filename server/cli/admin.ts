@@ -69,12 +69,12 @@ function help(words: readonly string[]): number {
 
 const databaseFile = (): string => join(readConfig(process.env).dataDir, "exchange.db");
 
-/** The copy is good even where this fails; then the alert on the age of back-ups fires. */
+/** The copy is good even where this fails; then the alert on the age of backups fires. */
 function record(backup: Backup): void {
   try {
     recordBackup(readConfig(process.env).dataDir, systemClock.now(), backup);
   } catch (error) {
-    process.stderr.write(`the metrics will not show this back-up: ${(error as Error).message}\n`);
+    process.stderr.write(`the metrics will not show this backup: ${(error as Error).message}\n`);
   }
 }
 

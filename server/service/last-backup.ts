@@ -1,5 +1,5 @@
 /**
- * The time of the last successful back-up, in `last-backup.json` of the data folder: `admin backup` writes it, the metrics
+ * The time of the last successful backup, in `last-backup.json` of the data folder: `admin backup` writes it, the metrics
  * read it. It does not show whether the copy still exists: verify-backup.sh checks that.
  */
 import { renameSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 const FILE = "last-backup.json";
 
-/** Records a back-up that ended at `at` (ms). @throws Error where the data folder can't be written to */
+/** Records a backup that ended at `at` (ms). @throws Error where the data folder can't be written to */
 export function recordBackup(dataDir: string, at: number, backup: object): void {
   const path = join(dataDir, FILE);
   const partial = `${path}.${process.pid}.part`;
@@ -16,7 +16,7 @@ export function recordBackup(dataDir: string, at: number, backup: object): void 
   renameSync(partial, path);
 }
 
-/** When the last back-up ended, ms; 0 where there was none or its record can't be read. */
+/** When the last backup ended, ms; 0 where there was none or its record can't be read. */
 export async function lastBackupAt(dataDir: string): Promise<number> {
   try {
     const { at } = JSON.parse(await readFile(join(dataDir, FILE), "utf8")) as { at: unknown };

@@ -258,7 +258,7 @@ export class Metrics {
     this.gauge("history_queue", "Reads waiting for a thread of the history pool", () => history.queued);
   }
 
-  /** Whether the exchange trades, and what operators watch: back-ups and the disk. */
+  /** Whether the exchange trades, and what operators watch: backups and the disk. */
   private addUpkeep(): void {
     const { archives, dataDir, databasePath, faults, journalPath, output, unready, upkeep } = this.options;
     this.gauge("ready", "1 while the exchange trades, 0 while it starts or stops or after trading has stopped", () =>
@@ -267,7 +267,7 @@ export class Metrics {
     this.add(
       "gauge",
       "last_backup_timestamp_seconds",
-      "When the last back-up of the data folder ended, since the epoch; 0 if there was none",
+      "When the last backup of the data folder ended, since the epoch; 0 if there was none",
       async () => plain((await lastBackupAt(dataDir)) / 1_000),
     );
     this.add("gauge", "disk_bytes", "The file system that holds the data folder", async () => {

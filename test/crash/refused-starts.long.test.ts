@@ -63,7 +63,7 @@ const body = (before: number, change: (body: Buffer) => Buffer | undefined) => (
 
 const LAST = "(SELECT max(number) FROM batches)";
 const INCONSISTENT = "; see docs/operations.md";
-const REBUILD = ": rebuild it from the log or restore a back-up, see docs/operations.md";
+const REBUILD = ": rebuild it from the log or restore a backup, see docs/operations.md";
 
 type Damage = readonly [name: string, damage: (folder: string) => void, line: RegExp | string];
 
@@ -164,7 +164,7 @@ test("another program's file in place of exchange.db, journal.db or exchange.loc
   );
   expect(lines).toEqual([
     `exchange.db is damaged (file is not a database)${REBUILD}`,
-    "journal.db is damaged (file is not a database): restore a back-up, see docs/operations.md",
+    "journal.db is damaged (file is not a database): restore a backup, see docs/operations.md",
     "exchange.lock is no lock: delete it",
   ]);
 });
