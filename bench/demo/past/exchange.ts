@@ -38,6 +38,8 @@ import type { HandLoop } from "./hand-loop.ts";
 
 const COUNT_BOUNDS = [1, 10, 100];
 const ARCHIVE_POLL_MS = 20;
+/** Rounds without rest for what other threads do; then the wait sleeps, or it starves their lower priorities of a busy machine. */
+const EAGER_ROUNDS = 200;
 
 export type PastExchange = Awaited<ReturnType<typeof openPastExchange>>;
 
@@ -123,13 +125,17 @@ export async function openPastExchange(config: Config, loop: HandLoop, logger: L
     return exchange.pending.size === 0 && writer.pendingCount === 0 && !exchange.cancels.isBusy;
   }
 
+  /** Lets other threads go on. @param round how often the caller has waited before */
+  const rest = (round: number): Promise<void> => (round < EAGER_ROUNDS ? setImmediate() : setTimeout(1));
+
   /** Completes what was requested, with the clock standing still. */
   async function settle(): Promise<void> {
-    do {
+    turn();
+    // Promises of writes and of reads that threads do.
+    for (let round = 0; !isQuiet(); round++) {
+      await rest(round);
       turn();
-      // Promises of writes and of reads that threads do.
-      if (!isQuiet()) await setImmediate();
-    } while (!isQuiet());
+    }
   }
 
   /** Goes on until the promise is settled. */
@@ -137,9 +143,9 @@ export async function openPastExchange(config: Config, loop: HandLoop, logger: L
     let isDone = false;
     const done = (): void => void (isDone = true);
     promise.then(done, done);
-    while (!isDone) {
+    for (let round = 0; !isDone; round++) {
       turn();
-      await setImmediate();
+      await rest(round);
     }
     return promise;
   }
