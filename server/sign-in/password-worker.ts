@@ -3,10 +3,9 @@
  * passwords. Passwords are compared and hashed in Unicode's NFKC form, and leave this file only as a hash.
  */
 import { randomBytes } from "node:crypto";
-import { readlinkSync } from "node:fs";
-import { setPriority } from "node:os";
 import { hashSync, parseOptions, verifySync } from "@node-rs/argon2";
 import { dictionary } from "@zxcvbn-ts/language-common";
+import { lowerPriority } from "../../engine/util/low-priority.ts";
 
 export interface HashJob {
   password: string;
@@ -21,7 +20,7 @@ export interface VerifyJob {
 }
 
 /** Nice value; 19 would starve sign-ins next to a busy trading thread. */
-const PRIORITY = 10;
+const NICE = 10;
 /** OWASP's Password Storage Cheat Sheet, with `memoryCost` in KiB. Argon2id version 19 is the library's own default. */
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 /** A stored hash may cost at most this multiple of our parameters: a damaged one could demand all the memory. */
@@ -42,7 +41,7 @@ const ROWS = ["1234567890", "!@#$%^&*()", "abcdefghijklmnopqrstuvwxyz", "qwertyu
 const listed = new Set<string>();
 let longestListed = 0;
 
-lowerPriority();
+lowerPriority(NICE);
 /** Costs as much to verify as a real hash, and matches no password. */
 const DUMMY_HASH = dummyHash();
 
@@ -88,17 +87,6 @@ function isUsable(phc: string): boolean {
     return memoryCost <= MAX_COST_FACTOR * PARAMETERS.memoryCost && timeCost <= MAX_COST_FACTOR * PARAMETERS.timeCost;
   } catch {
     return false;
-  }
-}
-
-/** Linux sets the nice value of a single thread by its id; elsewhere this would slow the whole process. */
-function lowerPriority(): void {
-  if (process.platform !== "linux") return;
-  try {
-    // <pid>/task/<tid> of the calling thread.
-    setPriority(Number(readlinkSync("/proc/thread-self").split("/")[2]), PRIORITY);
-  } catch {
-    // Without /proc or permission, hashing works all the same and competes with other threads.
   }
 }
 
