@@ -100,7 +100,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   await restoreFigures(exchange.registry, history, startedAt);
   if (seed !== null) {
     await applySeed(seed, createSeedTarget(accounts, writer, identity.passwords), startedAt);
-    await exchange.settled();
+    await exchange.fence();
   }
   await catchUp(trading, operators);
   await notifying.notificationMails.start(systemClock.now());

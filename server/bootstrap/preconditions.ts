@@ -24,7 +24,7 @@ import {
 } from "../trading/limits.ts";
 import {
   HEARTBEAT_MS,
-  MAX_HELD_UPDATE_BYTES,
+  MAX_DEFERRED_UPDATE_BYTES,
   MAX_REPLAY_AHEAD_BYTES,
   MAX_WS_BACKPRESSURE_BYTES,
   MAX_WS_FRAME_BYTES,
@@ -64,7 +64,7 @@ function assertServerLimits(): void {
   // WebSocket.
   assert(HEARTBEAT_MS % SOCKET_TICK_MS === 0, "heartbeats go out in equal parts");
   assert(
-    MAX_REPLAY_AHEAD_BYTES + REPLAY_SLICE_BYTES + MAX_HELD_UPDATE_BYTES < MAX_WS_BACKPRESSURE_BYTES,
+    MAX_REPLAY_AHEAD_BYTES + REPLAY_SLICE_BYTES + MAX_DEFERRED_UPDATE_BYTES < MAX_WS_BACKPRESSURE_BYTES,
     "a peer that reads a replay at its own pace is no slow consumer",
   );
   assert(MAX_WS_MESSAGE_BYTES < MAX_WS_FRAME_BYTES, "a peer that sends too much gets 1009");

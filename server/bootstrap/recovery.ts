@@ -102,7 +102,7 @@ export async function restoreTrading(exchange: Exchange, db: Database.Database, 
     clientOrderIds.add(userId, clientOrderId, id, at);
   }
   await exchange.restore.finish();
-  await exchange.settled();
+  await exchange.fence();
   registry.startSequences();
   return restored;
 }

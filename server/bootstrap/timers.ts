@@ -157,8 +157,8 @@ export async function catchUp(trading: TradingServices, { approvals, life }: Ope
   await approvals.endFulfilled(isMade, clock.now());
   cancelTimers.fireDue(clock.now());
   await exchange.turn.cancelsWritten();
-  while (!life.closeDue(clock.now())) await exchange.settled();
-  await exchange.settled();
+  while (!life.closeDue(clock.now())) await exchange.fence();
+  await exchange.fence();
   lists.warmUp();
   feed.warmUp(startedAt);
 }

@@ -301,7 +301,7 @@ export class Reply implements Responder {
       if (!this.isAborted) this.res.cork(write);
       return;
     }
-    this.options.guard.hold(() => {
+    this.options.guard.defer(() => {
       if (!this.isAborted) this.res.cork(write);
     });
   }

@@ -58,7 +58,7 @@ export interface MarketTrading {
     change(market: Market, step: Step, now: number, answer: Answer, begin: () => void): void;
   };
   /** Resolves once every command sent so far has come back committed and was applied. */
-  settled(): Promise<void>;
+  fence(): Promise<void>;
 }
 
 export interface MarketLifecycleOptions {
@@ -288,7 +288,7 @@ export class MarketLifecycle {
       // From here on no merge starts; those in progress finish first.
       market.isSettling = true;
       try {
-        await this.exchange.settled();
+        await this.exchange.fence();
         await this.writer.write([write, ...ending], [entry]);
       } catch (error) {
         market.isSettling = false;

@@ -1,22 +1,22 @@
 /**
- * One reply that several events complete: of a batch, of quotes, of a cancel-all. From the first event to the last it holds
+ * One reply that several events complete: of a batch, of quotes, of a cancel-all. From the first event to the last it defers
  * the user's messages, so that no order is updated before the reply that contains it was sent.
  */
 import type { ApiError } from "../errors.ts";
 import type { PendingReplies } from "./pending-replies.ts";
-import type { Answer, Hold, UserListener } from "./types.ts";
+import type { Answer, Deferral, UserListener } from "./types.ts";
 
 /** What a composite reply needs of the exchange. */
 export interface CompositeReplyContext {
   readonly pending: PendingReplies;
-  readonly users: Pick<UserListener, "hold">;
+  readonly users: Pick<UserListener, "defer">;
 }
 
 export class CompositeReply {
   private readonly context: CompositeReplyContext;
   private readonly userId: number;
   private readonly correlationId: number;
-  private hold: Hold | null = null;
+  private deferral: Deferral | null = null;
   private isOver = false;
 
   /** @param deadline ms since the epoch */
@@ -28,8 +28,8 @@ export class CompositeReply {
 
   /** One of its events was applied; no message about it has left. */
   arrived(): void {
-    // After a failure nothing releases a hold: messages held now would stay held.
-    if (!this.isOver) this.hold ??= this.context.users.hold(this.userId);
+    // After a failure nothing would release the messages.
+    if (!this.isOver) this.deferral ??= this.context.users.defer(this.userId);
   }
 
   /** Everything is known. */
@@ -45,8 +45,8 @@ export class CompositeReply {
   }
 
   private release(): void {
-    this.hold?.release();
-    this.hold = null;
+    this.deferral?.release();
+    this.deferral = null;
   }
 
   /** Returns the client's reply, unless it was sent. */

@@ -180,7 +180,7 @@ export class Exchange {
   }
 
   /** Resolves once every command sent so far has come back committed and was applied. */
-  async settled(): Promise<void> {
+  async fence(): Promise<void> {
     const { turn, writer, pending } = this;
     await turn.room();
     const returned: Promise<void>[] = [];

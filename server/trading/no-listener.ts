@@ -5,10 +5,10 @@ const nothing = (): void => {};
 
 export const NO_USER_LISTENER: UserListener = {
   listens: () => false,
-  isHeld: () => false,
+  defers: () => false,
   orderUpdated: nothing,
   accountChanged: nothing,
-  hold: () => ({ release: nothing }),
+  defer: () => ({ release: nothing }),
   afterMessages: (_userId, callback) => callback(),
   endBatch: nothing,
 };

@@ -2,7 +2,7 @@
  * Delivers reads of a user's own state after the messages about what they show. A client that reads its orders and then
  * receives nothing on an open socket knows that no older update is still on its way.
  *
- * Memory shows applied events, whose messages may wait for a composite reply; the database shows committed events, which
+ * Memory shows applied events, whose messages may wait for a composite reply; the tables show projected events, which
  * the gateway may not have applied. A read waits for both, at most READ_WAIT_MS.
  */
 
@@ -27,8 +27,8 @@ export class OrderedReadQueue implements OrderedReads {
   private readonly clock: Clock;
   /** Oldest first. */
   readonly unapplied: Read[] = [];
-  /** Reads behind held messages, oldest first. */
-  private readonly held = new Set<Read>();
+  /** Reads behind deferred messages, oldest first. */
+  private readonly behindMessages = new Set<Read>();
   private isOver = false;
 
   constructor(events: CommittedEvents, afterMessages: (userId: number, callback: () => void) => void, clock: Clock) {
@@ -37,7 +37,7 @@ export class OrderedReadQueue implements OrderedReads {
     this.afterMessages = afterMessages;
   }
 
-  /** Calls `deliver` once the user was sent everything that the database held at the time of this call. */
+  /** Calls `deliver` once the user was sent everything that the tables had at the time of this call. */
   afterCommitted(userId: number, deliver: () => void): void {
     if (this.isOver) return deliver();
     const now = this.clock.now();
@@ -46,15 +46,15 @@ export class OrderedReadQueue implements OrderedReads {
     else this.unapplied.push({ userId, marks, deadline: now + READ_WAIT_MS, deliver });
   }
 
-  /** Resolves once the user was sent everything that the database holds now. */
+  /** Resolves once the user was sent everything that the tables have now. */
   committed(userId: number): Promise<void> {
     return new Promise((resolve) => this.afterCommitted(userId, resolve));
   }
 
-  /** Calls `deliver` once the user was sent everything that memory holds. */
+  /** Calls `deliver` once the user was sent everything that memory has. */
   afterMessagesSent(userId: number, now: number, deliver: () => void): void {
     if (this.isOver) return deliver();
-    this.hold({ userId, marks: [], deadline: now + READ_WAIT_MS, deliver });
+    this.waitForMessages({ userId, marks: [], deadline: now + READ_WAIT_MS, deliver });
   }
 
   /** Events were applied and published. */
@@ -62,7 +62,7 @@ export class OrderedReadQueue implements OrderedReads {
     for (let [read] = this.unapplied; read !== undefined; [read] = this.unapplied) {
       if (!this.events.haveApplied(read.marks)) return;
       this.unapplied.shift();
-      this.hold(read);
+      this.waitForMessages(read);
     }
   }
 
@@ -72,9 +72,9 @@ export class OrderedReadQueue implements OrderedReads {
       this.unapplied.shift();
       read.deliver();
     }
-    for (const read of this.held) {
+    for (const read of this.behindMessages) {
       if (read.deadline > now) return;
-      this.held.delete(read);
+      this.behindMessages.delete(read);
       read.deliver();
     }
   }
@@ -85,10 +85,10 @@ export class OrderedReadQueue implements OrderedReads {
     this.expire(Number.POSITIVE_INFINITY);
   }
 
-  private hold(read: Read): void {
-    this.held.add(read);
+  private waitForMessages(read: Read): void {
+    this.behindMessages.add(read);
     this.afterMessages(read.userId, () => {
-      if (this.held.delete(read)) read.deliver();
+      if (this.behindMessages.delete(read)) read.deliver();
     });
   }
 }

@@ -128,7 +128,7 @@ export interface OrderedReads {
 }
 
 /** Messages of one user wait until it is released. */
-export interface Hold {
+export interface Deferral {
   release(): void;
 }
 
@@ -137,12 +137,12 @@ export interface UserListener {
   /** True when the user has a connection that receives private events. */
   listens(userId: number): boolean;
   /** True while messages of the user wait. */
-  isHeld(userId: number): boolean;
+  defers(userId: number): boolean;
   orderUpdated(userId: number, sequence: number, at: number, orderJson: string): void;
   /** Balance or positions changed. @param sequence the last order update that they reflect */
   accountChanged(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): void;
   /** Makes the user's messages from now on wait. */
-  hold(userId: number): Hold;
+  defer(userId: number): Deferral;
   /** Calls back once the user's messages so far were sent: at once, unless some wait. */
   afterMessages(userId: number, callback: () => void): void;
   /** A committed batch is complete: send what it gathered. */

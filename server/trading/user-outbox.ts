@@ -1,20 +1,19 @@
 /**
- * Delivers users' messages in order, with holds: while a composite reply is incomplete, messages of its user that follow its
- * first event wait until it was sent. Holds of one user may overlap; a message waits only for holds older than itself.
+ * Delivers users' messages in order, with deferrals: while a composite reply is incomplete, messages of its user that follow
+ * its first event wait until it was sent. Deferrals of one user may overlap; a message waits only for older ones.
  * Stands between the exchange and whoever sends (the WebSocket hub); formats nothing.
  */
-import type { Hold, UserListener, UserSink } from "./types.ts";
+import type { Deferral, UserListener, UserSink } from "./types.ts";
 
-/** A message that waits. */
-type Held<Update> =
+type DeferredMessage<Update> =
   | { readonly kind: "order"; readonly sequence: number; readonly at: number; readonly json: string }
   | { readonly kind: "account"; readonly update: Update }
   | { readonly kind: "callback"; readonly callback: () => void };
 
-class OpenHold<Update> implements Hold {
+class OpenDeferral<Update> implements Deferral {
   isOver = false;
-  /** Messages since this hold began and before the next one did. */
-  readonly messages: Held<Update>[] = [];
+  /** Messages since this deferral began and before the next one did. */
+  readonly messages: DeferredMessage<Update>[] = [];
   private readonly released: () => void;
 
   constructor(released: () => void) {
@@ -29,8 +28,8 @@ class OpenHold<Update> implements Hold {
 
 export class UserOutbox<Update> implements UserListener {
   private readonly sink: UserSink<Update>;
-  /** By user with a hold: its holds that messages wait for, oldest first. */
-  private readonly holds = new Map<number, OpenHold<Update>[]>();
+  /** By user: the deferrals that messages wait for, oldest first. */
+  private readonly deferrals = new Map<number, OpenDeferral<Update>[]>();
 
   constructor(sink: UserSink<Update>) {
     this.sink = sink;
@@ -40,21 +39,21 @@ export class UserOutbox<Update> implements UserListener {
     return this.sink.listens(userId);
   }
 
-  hold(userId: number): Hold {
-    const hold = new OpenHold<Update>(() => this.release(userId));
-    const holds = this.holds.get(userId);
-    if (holds === undefined) this.holds.set(userId, [hold]);
-    else holds.push(hold);
-    return hold;
+  defer(userId: number): Deferral {
+    const deferral = new OpenDeferral<Update>(() => this.release(userId));
+    const deferrals = this.deferrals.get(userId);
+    if (deferrals === undefined) this.deferrals.set(userId, [deferral]);
+    else deferrals.push(deferral);
+    return deferral;
   }
 
   /** True where a message of the user would wait. */
-  isHeld(userId: number): boolean {
-    return this.holds.size > 0 && this.holds.has(userId);
+  defers(userId: number): boolean {
+    return this.deferrals.size > 0 && this.deferrals.has(userId);
   }
 
   orderUpdated(userId: number, sequence: number, at: number, json: string): void {
-    const last = this.newestHold(userId);
+    const last = this.newestDeferral(userId);
     if (last === undefined) this.sink.orderUpdated(userId, sequence, at, json);
     else last.messages.push({ kind: "order", sequence, at, json });
   }
@@ -63,13 +62,13 @@ export class UserOutbox<Update> implements UserListener {
   accountChanged(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): void {
     const update = this.sink.accountUpdate(userId, sequence, at, outcomeIds);
     if (update === null) return;
-    const last = this.newestHold(userId);
+    const last = this.newestDeferral(userId);
     if (last === undefined) this.sink.sendAccountUpdate(update);
     else last.messages.push({ kind: "account", update });
   }
 
   afterMessages(userId: number, callback: () => void): void {
-    const last = this.newestHold(userId);
+    const last = this.newestDeferral(userId);
     if (last === undefined) callback();
     else last.messages.push({ kind: "callback", callback });
   }
@@ -78,19 +77,19 @@ export class UserOutbox<Update> implements UserListener {
     this.sink.flush();
   }
 
-  private newestHold(userId: number): OpenHold<Update> | undefined {
-    return this.holds.size === 0 ? undefined : this.holds.get(userId)?.at(-1);
+  private newestDeferral(userId: number): OpenDeferral<Update> | undefined {
+    return this.deferrals.size === 0 ? undefined : this.deferrals.get(userId)?.at(-1);
   }
 
   private release(userId: number): void {
-    const holds = this.holds.get(userId) ?? [];
-    while (holds[0]?.isOver === true) {
-      for (const message of holds.shift()?.messages ?? []) this.deliver(userId, message);
+    const deferrals = this.deferrals.get(userId) ?? [];
+    while (deferrals[0]?.isOver === true) {
+      for (const message of deferrals.shift()?.messages ?? []) this.deliver(userId, message);
     }
-    if (holds.length === 0) this.holds.delete(userId);
+    if (deferrals.length === 0) this.deferrals.delete(userId);
   }
 
-  private deliver(userId: number, message: Held<Update>): void {
+  private deliver(userId: number, message: DeferredMessage<Update>): void {
     switch (message.kind) {
       case "order":
         return this.sink.orderUpdated(userId, message.sequence, message.at, message.json);

@@ -319,7 +319,7 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
   flush(): void {
     const { guard } = this.options;
     // A response leaves before the messages about what it responds to, and a read before news that is newer.
-    if (guard.held.length > 0) guard.release();
+    if (guard.deferred.length > 0) guard.release();
     for (const connection of this.unflushed) connection.flush();
     this.unflushed.clear();
   }
@@ -336,7 +336,7 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
     if (connections === undefined) return;
     const message = frame("order.updated", sequence, at, orderJson);
     for (const connection of connections) {
-      if (connection.replay !== null) connection.replay.hold(sequence, message);
+      if (connection.replay !== null) connection.replay.defer(sequence, message);
       else if (sequence > connection.orderSequence) {
         connection.orderSequence = sequence;
         connection.updatedAt = at;
@@ -360,7 +360,7 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
 
   sendAccountUpdate({ connections, at, messages }: AccountUpdate): void {
     for (const connection of connections) {
-      // While the update was held back, a replay may have started, or a token with fewer scopes replaced the old one.
+      // While the update was deferred, a replay may have started, or a token with fewer scopes replaced the old one.
       if (connection.replay !== null) connection.replay.holdAccount();
       else if (connection.receivesAccount) {
         connection.updatedAt = at;
@@ -431,7 +431,7 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
 
   /** Some order updates of its user are still to be sent. */
   private isBehind({ replay }: SocketConnection, userId: number): boolean {
-    return replay !== null || this.outbox.isHeld(userId);
+    return replay !== null || this.outbox.defers(userId);
   }
 }
 

@@ -45,4 +45,4 @@ export const REPLAY_PAGE = 1_000;
 /** A replay sends this much at a time, waits above this many unread bytes, and buffers this much live data meanwhile. */
 export const REPLAY_SLICE_BYTES = 64 * 1024;
 export const MAX_REPLAY_AHEAD_BYTES = 256 * 1024;
-export const MAX_HELD_UPDATE_BYTES = 512 * 1024;
+export const MAX_DEFERRED_UPDATE_BYTES = 512 * 1024;

@@ -1,15 +1,15 @@
 /**
- * Catches a connection up on the order updates of its user that it missed: sends them from the database, page by page, as
+ * Catches a connection up on the order updates of its user that it missed: sends them from the tables, page by page, as
  * fast as its peer reads, then goes live without a gap and without a repetition.
  *
- * Meanwhile it holds new updates back, up to a bound; past the bound it drops them and reads them from the database later.
+ * Meanwhile it defers new updates, up to a bound; past the bound it drops them and reads them from the tables later.
  */
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import type { History } from "../queries/history.ts";
 import type { UpdatesPage } from "../queries/types.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import { frame, type SocketConnection } from "./connection.ts";
-import { MAX_HELD_UPDATE_BYTES, MAX_REPLAY_AHEAD_BYTES, REPLAY_PAGE, REPLAY_SLICE_BYTES } from "./limits.ts";
+import { MAX_DEFERRED_UPDATE_BYTES, MAX_REPLAY_AHEAD_BYTES, REPLAY_PAGE, REPLAY_SLICE_BYTES } from "./limits.ts";
 import type { ActiveReplay } from "./types.ts";
 
 /** What a replay needs of the hub. */
@@ -42,10 +42,10 @@ export class Replay implements ActiveReplay {
   private readonly userId: number;
   /** The last update that was sent. */
   private sequence: number;
-  /** All updates up to this one must come from the database. */
+  /** All updates up to this one must come from the tables. */
   private missed: number;
-  private held: { sequence: number; message: string }[] = [];
-  private heldBytes = 0;
+  private deferred: { sequence: number; message: string }[] = [];
+  private deferredBytes = 0;
   /** New updates exceeded the bound and were dropped. */
   private hasDropped = false;
   private isAccountDue = false;
@@ -79,14 +79,14 @@ export class Replay implements ActiveReplay {
     void replay.run(last, outcome);
   }
 
-  hold(sequence: number, message: string): void {
-    this.held.push({ sequence, message });
-    this.heldBytes += message.length;
-    if (this.heldBytes <= MAX_HELD_UPDATE_BYTES) return;
+  defer(sequence: number, message: string): void {
+    this.deferred.push({ sequence, message });
+    this.deferredBytes += message.length;
+    if (this.deferredBytes <= MAX_DEFERRED_UPDATE_BYTES) return;
     this.hasDropped = true;
     this.missed = Math.max(this.missed, sequence);
-    this.held = [];
-    this.heldBytes = 0;
+    this.deferred = [];
+    this.deferredBytes = 0;
   }
 
   holdAccount(): void {
@@ -198,7 +198,7 @@ export class Replay implements ActiveReplay {
 
   private goLive(): void {
     const { context, connection } = this;
-    for (const { sequence, message } of this.held) {
+    for (const { sequence, message } of this.deferred) {
       if (sequence <= connection.orderSequence) continue;
       this.assertNext(sequence);
       context.send(connection, message);

@@ -16,7 +16,7 @@ export interface Subscription {
 /** A connection's catch-up on order updates that it missed; replay.ts runs it. */
 export interface ActiveReplay {
   /** Holds a new update back until the missed ones are sent. */
-  hold(sequence: number, message: string): void;
+  defer(sequence: number, message: string): void;
   /** Balance or positions changed, and the connection was not sent the change. */
   holdAccount(): void;
   /** The peer took some of what was sent. */

@@ -294,7 +294,7 @@ describe.each(["without limits", "with limits, after a restart"])("%s", (mode) =
     await full.frame("balance.updated");
     const heard: unknown[] = [];
     for (const socket of sockets) {
-      await socket.settled();
+      await socket.fence();
       heard.push(
         [...new Set(socket.frames.map(({ event }: Frame) => event))].filter((event) => event !== "heartbeat").sort(),
       );

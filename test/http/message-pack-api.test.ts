@@ -366,7 +366,7 @@ describe("the WebSocket", () => {
     ] as const) {
       const answer = await refusal(socket, () => socket.socket.send(message));
       expect(answer).toMatchObject({ id: null, code: 40000, data: null });
-      await socket.settled();
+      await socket.fence();
       await socket.close();
     }
   });
@@ -375,7 +375,7 @@ describe("the WebSocket", () => {
     const socket = await Socket.open(world.server, null, PACKED);
     const answer = await refusal(socket, () => socket.socket.send(bytes, { binary: true }));
     expect(answer).toMatchObject({ id: null, code: 40000, data: null });
-    await socket.settled();
+    await socket.fence();
     await socket.close();
   });
 
@@ -452,8 +452,8 @@ describe("the WebSocket", () => {
     }
     const kinds = new Set<string>();
     for (const [i, [json, packed]] of pairs.entries()) {
-      await json.settled();
-      await packed.settled();
+      await json.fence();
+      await packed.fence();
       // Only snapshots are made for each connection, at its own moment.
       const isShared = ({ event }: Frame): boolean => event !== "book.snapshot";
       expect(packed.frames.filter(isShared)).toEqual(json.frames.filter(isShared));

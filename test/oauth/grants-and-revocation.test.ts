@@ -230,7 +230,7 @@ describe("grants", () => {
     for (const tokens of [first, second]) await expectDead(party, tokens);
     expect(await grantTo(bob.client, party)).toBeUndefined();
     await expectRefused(bob.client.request("DELETE", `/me/oauth-grants/${id}`), 404, 4040);
-    await stranger.settled();
+    await stranger.fence();
     await stranger.close();
     await expectAlive(party, others);
     // A new consent starts a new grant.

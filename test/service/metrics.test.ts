@@ -220,11 +220,11 @@ test("connections, subscriptions, messages and bytes over the WebSocket", async 
   await sockets[0].subscribe("trades", market.id);
   await sockets[0].data("order.place", terms(market, 0, BUY, 100, 1));
   await sockets[0].data("order.cancel_all", {});
-  for (const socket of sockets) await socket.settled();
+  for (const socket of sockets) await socket.fence();
   // The server has written all messages of the last commit, and the sockets have those from before the ping's response.
   for (const socket of sockets) await socket.frame("book.updated", (_, { sequence }) => sequence > 0);
   const after = await scrape(world.server);
-  await Promise.all(sockets.map((socket) => socket.settled()));
+  await Promise.all(sockets.map((socket) => socket.fence()));
   const last = await scrape(world.server);
   expect(after.since(before, /^exchange_websocket/)).toEqual({
     exchange_websocket_connections: 2,

@@ -123,7 +123,7 @@ describe("an address that a stranger registered", () => {
     expect((await verify({ token }, own.client)).data).toMatchObject({ email_verified: true });
     await expectEnded(sockets[1]!);
     await me401(other.client);
-    await sockets[0]!.settled();
+    await sockets[0]!.fence();
     expect(await me(own.client)).toMatchObject({ email_verified: true });
     expect((await post("/auth/refresh", { refresh_token: own.refreshToken })).code).toBe(0);
     await sockets[0]!.close();
@@ -357,7 +357,7 @@ describe("a change of password", () => {
       40300,
     );
     for (const { client } of others) await me(client);
-    for (const socket of otherSockets) await socket.settled();
+    for (const socket of otherSockets) await socket.fence();
 
     expect(await change({ current: PASSWORD, new: NEW_PASSWORD })).toMatchObject({ status: 200, data: null });
     for (const socket of otherSockets) await expectEnded(socket);
@@ -365,7 +365,7 @@ describe("a change of password", () => {
       await me401(client);
       await expectRefused(post("/auth/refresh", { refresh_token: refreshToken }), 401, 40100);
     }
-    for (const socket of [...ownSockets, patSocket]) await socket.settled();
+    for (const socket of [...ownSockets, patSocket]) await socket.fence();
     for (const client of [own.client, pat]) await me(client);
     expect((await post("/auth/refresh", { refresh_token: own.refreshToken })).code).toBe(0);
     expect((await own.client.all("/me/sessions")).length).toBe(1);

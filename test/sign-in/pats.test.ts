@@ -226,7 +226,7 @@ describe("a token", () => {
     await reader.frame<OrderJson>("order.updated", (data) => data.id === id && data.status === "canceled");
     await reader.frame<{ held: number }>("balance.updated", ({ held }) => held === 0);
     for (const [scope, socket] of sockets) {
-      await socket.settled();
+      await socket.fence();
       const heard = [...new Set(socket.frames.map(({ event }) => event))].sort();
       const orders = ["orders:write", "portfolio:read"].includes(scope) ? ["order.updated"] : [];
       expect([scope, heard]).toEqual([scope, scope === "portfolio:read" ? ["balance.updated", ...orders] : orders]);
@@ -251,7 +251,7 @@ describe("a token", () => {
     await expectRefused(askMe(client), 401, 2002);
     await expectRefused(client.request("POST", "/orders", { body: {} }), 401, 2002);
     expect(await refusedUpgrade(world.server, made.token)).toEqual([401, 2002]);
-    await otherSocket.settled();
+    await otherSocket.fence();
     expect((await askMe(other)).code).toBe(0);
     // The owner can still see and revoke it.
     expect(await recordOf(session, made.id)).toMatchObject({ expires_at: expiresAt });
@@ -328,7 +328,7 @@ describe("allowed addresses", () => {
       const headers = { "X-Forwarded-For": address };
       expect([address, (await askMe(client, headers)).code]).toEqual([address, 0]);
       const socket = await Socket.open(server, made.token, { headers });
-      await socket.settled();
+      await socket.fence();
       await socket.close();
     }
     const { data, code } = await client.request<{ id: number }>("POST", "/orders", {
@@ -366,7 +366,7 @@ describe("the end of a token", () => {
     await expectRefused(revoke(session, made.id), 404, 4040);
     expect((await list(session)).map(({ id }) => id)).toEqual([other.id]);
     for (const socket of [otherSocket, ownSocket]) {
-      await socket.settled();
+      await socket.fence();
       await socket.close();
     }
     expect((await askMe(clientOf(other.token))).code).toBe(0);

@@ -142,7 +142,7 @@ describe("refresh", () => {
     for (const token of [own.accessToken, last.access_token]) {
       expect(await refusedUpgrade(server, token)).toEqual([401, 40100]);
     }
-    await other.settled();
+    await other.fence();
     await isCurrent(bystander.client, bystander.refreshToken);
     expect(await sessionsOf(bystander.client)).toHaveLength(1);
     await other.close();
@@ -230,7 +230,7 @@ describe("the end of a session", () => {
     await expectRefused(refresh(server, refreshToken), 401, 40100);
     await expectRefused(refresh(server, own.refreshToken), 401, 40100);
     expect(await refusedUpgrade(server, later)).toEqual([401, 40100]);
-    await otherSocket.settled();
+    await otherSocket.fence();
     await isCurrent(other.client, other.refreshToken);
     await otherSocket.close();
   });
@@ -268,14 +268,14 @@ describe("the end of a session", () => {
       await expectRefused(end(one.client, id), 404, 4040);
     }
     await expectRefused(end(world.client("ending"), idTwo), 403, 40300);
-    for (const socket of sockets) await socket.settled();
+    for (const socket of sockets) await socket.fence();
 
     expect(await end(one.client, idTwo)).toMatchObject({ status: 200, code: 0, data: null });
     await isGone(two.client);
     await expectEnded(sockets[1]!);
     await expectRefused(refresh(server, two.refreshToken), 401, 40100);
     await expectRefused(end(one.client, idTwo), 404, 4040);
-    await sockets[0]!.settled();
+    await sockets[0]!.fence();
 
     expect(await end(one.client, idOne)).toMatchObject({ status: 200, code: 0, data: null });
     await isGone(one.client);
@@ -304,7 +304,7 @@ describe("the end of a session", () => {
     }
     for (const socket of sockets) await expectEnded(socket);
     expect((await sessionsOf(kept!.client)).map(({ current }) => current)).toEqual([true]);
-    await keptSocket!.settled();
+    await keptSocket!.fence();
     expect((await askMe(stranger.client)).code).toBe(0);
     expect((await kept!.client.request("DELETE", "/me/sessions")).code).toBe(0);
     expect((await askMe(kept!.client)).code).toBe(0);
@@ -426,7 +426,7 @@ describe("after a kill -9", () => {
       await expectRefused(refresh(server, token), 401, 40100);
     }
     const socket = await Socket.open(server, staying.accessToken);
-    await socket.settled();
+    await socket.fence();
     await socket.close();
     const listed = await sessionsOf(clientOf(server, staying.accessToken));
     expect(listed.map(({ current }) => current)).toEqual([false, true]);

@@ -4,7 +4,7 @@
  */
 import { MarketStatus, ORDER_STATUSES, OrderType, REASONS } from "../../engine/constants.ts";
 import type { Market } from "../../server/markets/types.ts";
-import type { Hold, MarketListener, UserListener } from "../../server/trading/types.ts";
+import type { Deferral, MarketListener, UserListener } from "../../server/trading/types.ts";
 import { ensure } from "../engine/book/harness.ts";
 import type { Update } from "./committed-rows.ts";
 import type { Crowd } from "./crowd.ts";
@@ -23,9 +23,9 @@ interface OrderMessage {
 
 export class ReceivedMessages implements UserListener, MarketListener {
   private readonly crowd: Crowd;
-  /** By user: the last update received, and whether its messages are held back. */
+  /** By user: the last update received, and its open deferrals. */
   private readonly received: number[] = [];
-  private readonly held: number[] = [];
+  private readonly deferrals: number[] = [];
 
   constructor(crowd: Crowd) {
     this.crowd = crowd;
@@ -34,7 +34,7 @@ export class ReceivedMessages implements UserListener, MarketListener {
   /** A new life has begun: whatever the last one published was committed. */
   begin(): void {
     const { life, record } = this.crowd;
-    this.held.length = 0;
+    this.deferrals.length = 0;
     this.received.length = 0;
     for (const [user, { updates }] of record.accounts) this.received[user] = updates.length;
     for (const market of life.exchange.registry.all()) this.watch(market);
@@ -83,17 +83,17 @@ export class ReceivedMessages implements UserListener, MarketListener {
     this.crowd.tally.add("told", "balance.updated");
   }
 
-  hold(userId: number): Hold {
-    this.held[userId] = (this.held[userId] ?? 0) + 1;
+  defer(userId: number): Deferral {
+    this.deferrals[userId] = (this.deferrals[userId] ?? 0) + 1;
     return {
       release: () => {
-        this.held[userId]!--;
+        this.deferrals[userId]!--;
       },
     };
   }
 
-  isHeld(userId: number): boolean {
-    return (this.held[userId] ?? 0) > 0;
+  defers(userId: number): boolean {
+    return (this.deferrals[userId] ?? 0) > 0;
   }
 
   afterMessages(_userId: number, callback: () => void): void {
@@ -108,7 +108,7 @@ export class ReceivedMessages implements UserListener, MarketListener {
   expectComplete(): void {
     for (const [user, { updates }] of this.crowd.record.accounts) {
       if (this.listens(user)) same(this.received[user] ?? 0, updates.length, `the updates that user ${user} received`);
-      same(this.held[user] ?? 0, 0, `messages held back from user ${user}`);
+      same(this.deferrals[user] ?? 0, 0, `messages deferred for user ${user}`);
     }
   }
 

@@ -174,7 +174,7 @@ export class Follower {
   }
 
   /** Resolves when everything that the server sent before has arrived. */
-  async settled(): Promise<void> {
+  async fence(): Promise<void> {
     await this.ask({ op: "ping" });
   }
 
@@ -189,7 +189,7 @@ export class Follower {
 
   /** Compares all books and trades with REST once trading has ended. */
   async finish(reader: Client): Promise<void> {
-    await this.settled();
+    await this.fence();
     for (const outcomeId of this.awaited) this.differ(`no snapshot of ${outcomeId}`);
     for (const [outcomeId, book] of this.books) {
       const marketId = Number(book.name.split("/")[0]);

@@ -218,7 +218,7 @@ export class Socket {
   }
 
   /** Resolves when everything the server sent before has arrived: it responds to a connection in order. */
-  async settled(): Promise<void> {
+  async fence(): Promise<void> {
     await this.ask({ op: "ping" });
   }
 

@@ -151,7 +151,7 @@ describe("an amend", () => {
     const { results } = await user.data<{ results: ResultJson[] }>("POST", "/orders/batch", { operations });
     expect(results.map(({ code }) => code)).toEqual([40900, 0]);
     await amend(user, id, { price: 5_999 });
-    await socket.settled();
+    await socket.fence();
     // Only successful amends send updates.
     expect(socket.of<OrderJson>("order.updated").map(({ data }) => [data.status, data.price])).toEqual([
       ["open", 5_998],

@@ -236,7 +236,7 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
     await untied.tie(false);
     const third = await untied.data<OrderJson>("order.place", terms(market, 0, BUY, 12, 1));
     await untied.close();
-    await listener.settled();
+    await listener.fence();
     await expectLive(user, [first.id, second.id, third.id]);
 
     const again = await world.socket(user);
@@ -276,7 +276,7 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
     const placed = await tied.data<OrderJson>("order.place", body);
     expect(await other.data("order.place", body)).toEqual(placed);
     await other.close();
-    await tied.settled();
+    await tied.fence();
     await expectLive(user, [placed.id]);
     await tied.close();
     await eventually(() => expectLive(user, []));
@@ -310,7 +310,7 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
       else expect(all.length).toBe(before + 200);
       expect(statesOf(all)).toEqual(all.map(() => ["canceled", REASON]));
     }
-    await listener.settled();
+    await listener.fence();
     const open = new Set<number>();
     for (const { data } of listener.of<OrderJson>("order.updated")) {
       if (data.status === "open") open.add(data.id);
@@ -363,7 +363,7 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
     const second = await send(other, [a, c]);
     expect(second[0]).toBe(first[0]);
     await tied.close();
-    await listener.settled();
+    await listener.fence();
     await expectLive(user, second);
 
     // From an untied connection to a tied one, and to REST.

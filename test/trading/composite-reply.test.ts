@@ -4,25 +4,25 @@ import { ApiError, ErrorKind } from "../../server/errors.ts";
 import { CompositeReply } from "../../server/trading/composite-reply.ts";
 import { PendingReplies } from "../../server/trading/pending-replies.ts";
 
-test("events that arrive after a reply was abandoned hold back no messages", () => {
+test("events that arrive after a reply was abandoned defer no messages", () => {
   const pending = new PendingReplies(1);
-  let held = 0;
-  const hold = () => {
-    held++;
-    return { release: () => void held-- };
+  let deferrals = 0;
+  const defer = () => {
+    deferrals++;
+    return { release: () => void deferrals-- };
   };
   const heard: string[] = [];
   const answer = { data: (json: string) => heard.push(json), error: ({ message }: ApiError) => heard.push(message) };
-  const gathered = new CompositeReply({ pending, users: { hold } }, 1, answer, 1_000);
+  const gathered = new CompositeReply({ pending, users: { defer } }, 1, answer, 1_000);
   gathered.arrived();
-  expect(held).toBe(1);
+  expect(deferrals).toBe(1);
   // No commit for ten seconds: one of the placements is overdue. Its events, and the cancels', come all the same.
   gathered.fail(new ApiError(ErrorKind.internal, "no response in time"));
   gathered.arrived();
-  expect(held).toBe(0);
+  expect(deferrals).toBe(0);
   gathered.finish("{}");
   gathered.fail(new ApiError(ErrorKind.internal, "another one"));
-  expect([held, heard, pending.size]).toEqual([0, ["no response in time"], 0]);
+  expect([deferrals, heard, pending.size]).toEqual([0, ["no response in time"], 0]);
   // Its correlation id is free again.
   expect(pending.expect(answer, 2_000)).toBe(1);
 });

@@ -77,7 +77,7 @@ describe("expires_at", () => {
     expect(idsOf(kept)).toEqual(idsOf(placed));
     expect(endsOf(kept)).toEqual(QUOTES.map(() => ["gtd", later]));
     expect(kept.map(({ status }) => status)).toEqual(["open", "open"]);
-    await socket.settled();
+    await socket.fence();
     const updates = socket.of<OrderJson>("order.updated").map(({ data }) => [data.id, data.status, data.expires_at]);
     expect(updates).toEqual(kept.map(({ id }) => [id, "open", later]));
     await clockAt(first + 500);
@@ -94,10 +94,10 @@ describe("expires_at", () => {
     const rest: QuoteSpec[] = [[0, BUY, 4_000, 4], [1, BUY, 3_000, 5]]; // biome-ignore format: one list
     const open = await quote(user, market, rest);
     expect([idsOf(open), endsOf(open)]).toEqual([idsOf(placed), rest.map(() => ["gtc", null])]);
-    await socket.settled();
+    await socket.fence();
     const { length } = socket.of("order.updated");
     await quote(user, market, rest);
-    await socket.settled();
+    await socket.fence();
     expect(socket.of("order.updated")).toHaveLength(length);
     // And sooner again.
     const soon = Date.now() + 500;

@@ -197,7 +197,7 @@ async function unboundedMarketOrders(): Promise<Check> {
     expect(order).toMatchObject({ type: "market", price, status: "queued" });
     shown.set(order.id, [price, status]);
   }
-  await socket.settled();
+  await socket.fence();
   const updates = orderUpdates(socket).map(([, order]) => order);
   const expectShown = (orders: readonly OrderJson[]): void => {
     expect(new Map(orders.map(({ id, price, status }) => [id, [price, status]]))).toEqual(shown);
@@ -257,7 +257,7 @@ async function endsPutOff(): Promise<Check> {
   // In one pass or in several: placed, put off, and without an end.
   const asked = [later, soon, null].map((expires_at) => replace([[0, BUY, 4_000, 3]], expires_at));
   for (const answer of await Promise.all(asked)) expect(answer).toMatchObject({ code: 0 });
-  await socket.settled();
+  await socket.fence();
   const updates = orderUpdates(socket);
   const shown = await user.all<OrderJson>("/orders?status=all");
   const [first] = shown.filter(({ price }) => price === 4_000);

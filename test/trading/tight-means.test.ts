@@ -165,7 +165,7 @@ test("tight means cover any sequence of changes in flight and fills", { timeout:
   await quoted(maker, market, []);
   await cancelAll(maker);
   await cancelAll(other);
-  await socket.settled();
+  await socket.fence();
   expect(await maker.all<OrderJson>("/orders")).toEqual([]);
   await expectAccounted(maker, [market], DEPOSIT, SETS);
   await socket.close();

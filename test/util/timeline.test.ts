@@ -65,7 +65,7 @@ test("lists and streams stay in order when the clock is set back, and further ba
   const opened = await socket.frame<OrderJson>("order.updated", ({ id }) => id === timely.id);
   expect(opened.data.status).toBe("open");
   expect(opened.ts).toBeGreaterThanOrEqual(last.created_at);
-  await socket.settled();
+  await socket.fence();
   const received = socket.of("order.updated").map((frame) => JSON.stringify(frame));
   const lists = await readLists(taker);
   await world.server.stop();

@@ -168,7 +168,7 @@ describe("an unread private stream", () => {
     const [unread, listener, active] = [await world.socket(user), await world.socket(user), await world.socket(other)];
     await unread.tie();
     const tied = await unread.data<OrderJson>("order.place", terms(market, 1, BUY, 10, 1));
-    await unread.settled();
+    await unread.fence();
     unread.socket.pause();
     const operations = Array.from({ length: 50 }, (_, n) => ({ op: "place", ...terms(market, 0, BUY, 1 + n, 1) }));
     let cut = false;

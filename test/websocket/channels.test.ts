@@ -108,7 +108,7 @@ describe("ticker", () => {
       const last = await tickerOf(market, outcome);
       for (const socket of sockets) {
         await socket.frame<TickerJson>("ticker.updated", (data) => JSON.stringify(data) === JSON.stringify(last));
-        await socket.settled();
+        await socket.fence();
         const sent = tickers(socket, outcome);
         expect(sent.map(({ sequence }) => sequence)).toEqual(sent.map((_, i) => sent[0]!.sequence + i));
         expect(sent.at(-1)!.data).toEqual(last);
@@ -191,7 +191,7 @@ describe("subscriptions", () => {
       outcome_id: null,
     }));
     expect(listed).toMatchObject(rows);
-    await socket.settled();
+    await socket.fence();
     const frames = socket.of<MarketJson>("market.updated");
     expect(frames.map(({ data }) => data.id)).toEqual([one.id, two.id, three.id]);
     for (const { data } of frames) expect(data).toEqual(await world.anonymous().get(`/markets/${data.id}`));
@@ -229,7 +229,7 @@ describe("subscriptions", () => {
         expect([operation, await refused(socket.ask(operation))]).toEqual([operation, code]);
       }
     }
-    await socket.settled();
+    await socket.fence();
     expect(socket.frames).toEqual([]);
     await socket.close();
   });
@@ -243,7 +243,7 @@ describe("subscriptions", () => {
     }
     await user.place(terms(market, 0, BUY, 10, 1));
     await socket.frame<TickerJson>("ticker.updated", ({ best_bid }) => best_bid === 10);
-    await socket.settled();
+    await socket.fence();
     expect(socket.of("book.snapshot")).toHaveLength(2);
     expect(socket.of("book.updated")).toHaveLength(1);
     await socket.ask({ op: "unsubscribe", channel: "book", market_id: market.id });

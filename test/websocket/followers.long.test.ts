@@ -253,10 +253,10 @@ async function visitOnce(
     if (!random.chance(0.3)) continue;
     const outcome = random.pick([undefined, ...market.outcomes]);
     await visitor.unsubscribe(market.id, outcome);
-    await visitor.settled();
+    await visitor.fence();
     await visitor.subscribe("book", market.id);
   }
-  await visitor.settled();
+  await visitor.fence();
   comparisons.followers.delete(visitor);
   await visitor.close();
   return visitor;

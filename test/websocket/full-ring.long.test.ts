@@ -93,7 +93,7 @@ class FullRing {
         this.flood.push({ socket, id: socket.post({ op: "order.batch", data: { operations } }) });
       }
       // The gateway has read this wave: the next one meets the rest of the ring.
-      await Promise.all(this.flooders.map(({ socket }) => socket.settled()));
+      await Promise.all(this.flooders.map(({ socket }) => socket.fence()));
     }
     return rejected();
   }
@@ -180,7 +180,7 @@ describe.each([1, 2])("a full command ring, ENGINE_THREADS=%i", (threads) => {
     for (const price of [11, 12, 13]) await ring.restingOrder(canceler.user, price);
     const [quoted] = (await rest.data<Results>("PUT", `/quotes/${market.id}`, { quotes: [quote(market, 1, BUY, 5, 1)] })).results; // biome-ignore format: one answer
     await ring.tieOrders();
-    await canceler.socket.settled();
+    await canceler.socket.fence();
     expect(ring.updates()).toBe(4);
 
     const lock = openSqlite(join(world.server.dataDir, "journal.db"));
@@ -205,7 +205,7 @@ describe.each([1, 2])("a full command ring, ENGINE_THREADS=%i", (threads) => {
     for (let n = 0; n < 3; n++) await onlooker.get("/time");
     leaver.socket.socket.terminate();
     await leaver.socket.closed;
-    for (const { socket } of [mixed, canceler]) await socket.settled();
+    for (const { socket } of [mixed, canceler]) await socket.fence();
     expect(ring.updates()).toBe(4);
     lock.exec("ROLLBACK");
     lock.close();

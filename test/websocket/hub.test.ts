@@ -76,7 +76,7 @@ describe("the upgrade", () => {
     await socket.subscribe("book", market.id, market.outcomes[0]);
     await user.place(terms(market, 0, BUY, 5_000, 1));
     await socket.frame("book.updated");
-    await socket.settled();
+    await socket.fence();
     expect(new Set(socket.frames.map(({ event }) => event))).toEqual(new Set(["book.snapshot", "book.updated"]));
     await socket.close();
   });
@@ -183,7 +183,7 @@ describe("operations", () => {
     const garbled = await Socket.open(world.server, null);
     garbled.socket.send(Buffer.from([0x22, 0xc3, 0x28, 0x22]), { binary: false });
     expect(await garbled.closed).toBeGreaterThanOrEqual(1006);
-    await socket.settled();
+    await socket.fence();
   });
 
   test("unsubscribe ends the frames of its channel, and no others", async () => {
@@ -203,13 +203,13 @@ describe("operations", () => {
     expect(ours.of<BookJson>("book.updated").map(({ data }) => data.outcome_id)).toEqual([second]);
     expect(await ours.ask({ op: "unsubscribe", channel: "book", market_id: market.id })).toMatchObject({ code: 0 });
     await user.place(terms(market, 1, BUY, 101, 1));
-    await ours.settled();
+    await ours.fence();
     expect(ours.of("book.updated")).toHaveLength(1);
     // A repetition is no error, and a new subscription starts with a snapshot.
     expect(await ours.ask({ op: "unsubscribe", channel: "book", market_id: market.id })).toMatchObject({ code: 0 });
     const count = ours.of("book.snapshot").length;
     await ours.subscribe("book", market.id, second);
-    await ours.settled();
+    await ours.fence();
     expect(ours.of<BookJson>("book.snapshot").slice(count).map(({ data }) => data.bids)).toEqual([[[101, 1], [100, 1]]]); // biome-ignore format: levels
     await ours.close();
   });
@@ -249,7 +249,7 @@ describe("public channels", () => {
     }
     await flow;
     for (const outcome of market.outcomes) samples.push(await reader.book(market.id, outcome));
-    await socket.settled();
+    await socket.fence();
     let compared = 0;
     for (const outcome of market.outcomes) {
       const book = new BookHistory(socket, outcome);
@@ -277,7 +277,7 @@ describe("public channels", () => {
     const socket = await Socket.open(world.server, null);
     for (const { id } of [market, other]) await socket.subscribe("trades", id);
     await Promise.all([randomFlow(users, market, random, 50), randomFlow(users, other, random, 50)]);
-    await socket.settled();
+    await socket.fence();
     for (const { id } of [market, other]) {
       const frames = socket.of<TradeJson>("trade.created").filter(({ data }) => data.market_id === id);
       expect(frames.length).toBeGreaterThan(5);
@@ -306,7 +306,7 @@ describe("private events", () => {
     await randomFlow(users, market, random, 60);
     for (const [i, socket] of sockets.entries()) {
       const user = users[i] ?? users[0]!;
-      await socket.settled();
+      await socket.fence();
       const updates = socket.of<OrderJson>("order.updated");
       expectNoGap(updates);
       const orders = await user.all<OrderJson>("/orders?status=all");
@@ -383,7 +383,7 @@ describe("private events", () => {
       const head = `POST /api/v1/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${user.token}\r\n`;
       http.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`);
       await next;
-      await socket.settled();
+      await socket.fence();
       const id = received.at(-1)!.split(" ")[1]!;
       expected.push(`202 ${id}`, `update ${id}`);
       // Drains both sockets, so that the next two messages are seen in order of arrival.
@@ -402,7 +402,7 @@ describe("private events", () => {
     await world.split(writer, market, 1);
     const kinds = [];
     for (const socket of sockets) {
-      await socket.settled();
+      await socket.fence();
       kinds.push([...new Set(socket.frames.map(({ event }) => event))].sort());
       await socket.close();
     }
@@ -414,10 +414,10 @@ describe("private events", () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     const [mine, theirs] = [await world.socket(user), await world.socket(other)];
     await world.split(user, market, 3);
-    await mine.settled();
+    await mine.fence();
     expect(mine.of<BalanceJson>("balance.updated").at(-1)!.data).toEqual(await user.balance());
     expect(mine.of<PositionJson>("position.updated").map(({ data }) => data.quantity)).toEqual([3, 3]);
-    await theirs.settled();
+    await theirs.fence();
     expect(theirs.frames).toEqual([]);
     for (const socket of [mine, theirs]) await socket.close();
   });
@@ -477,7 +477,7 @@ describe("slow readers", () => {
     slow.socket.resume();
     // The close frame may be lost with the unread data: the contract's 1006.
     expect([4408, 1006]).toContain(await slow.closed);
-    await steady.settled();
+    await steady.fence();
     const book = new BookHistory(steady, market.outcomes[1]!);
     const { sequence, bids, asks } = await user.book(market.id, market.outcomes[1]!);
     expect([book.sequence, book.text()]).toEqual([sequence, bookText(bids, asks)]);

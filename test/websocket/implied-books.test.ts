@@ -97,7 +97,7 @@ test("implied books follow random trading without a gap, and equal REST's at the
   }
   const faults: string[] = [];
   for (const [i, socket] of sockets.entries()) {
-    await socket.settled();
+    await socket.fence();
     const books = new FollowedBooks(socket.frames as Frame<ImpliedBook>[], (fault) => faults.push(fault));
     for (const book of rest) books.check("compare", book, (part) => i === 0 || part !== "plain");
     for (const book of last) books.check("finish", book, () => true);

@@ -176,7 +176,7 @@ test("random pipelined operations of two users who trade with each other", async
   for (const [i, socket] of sockets.entries()) {
     const live = await users[i]!.all<OrderJson>("/orders");
     for (const each of [socket, twins[i]!]) {
-      await each.settled();
+      await each.fence();
       const updates = each.of<OrderJson>("order.updated");
       expectNoGap(updates);
       expectStates(updates);
@@ -198,7 +198,7 @@ describe("a restart", () => {
     const first = await Promise.all([0, 1, 2].map((n) => socket.data<OrderJson>("order.place", body(n))));
     await socket.data("order.cancel", { client_order_id: "kept-1" });
     const listed = await user.all("/orders");
-    await socket.settled();
+    await socket.fence();
     const sequence = socket.of("order.updated").at(-1)!.sequence;
     user.close();
     expectQuiet(world.server);

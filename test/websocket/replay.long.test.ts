@@ -64,7 +64,7 @@ async function expectReplayed(
     const socket = await Socket.open(server, token, n % 2 === 0 ? {} : MSGPACK);
     const answer = await resume(socket, sequence);
     expect(answer.data).toEqual({ after: sequence, last: record.last });
-    await socket.settled();
+    await socket.fence();
     record.expectAfter(sequence, updatesAfter(socket, answer));
     const rest = socket.frames.filter(({ event }) => event !== "order.updated");
     const positions = await client.all<PositionJson>("/me/positions");
@@ -132,10 +132,10 @@ describe.for([1, 3])("random trading, ENGINE_THREADS=%i", (threads) => {
     }
     await trading.stop();
     await trading.expired(world.server);
-    for (const recorder of recorders) await recorder.settled();
+    for (const recorder of recorders) await recorder.fence();
     takeIn();
     for (const { user, sequence, socket, answer } of late) {
-      await socket.settled();
+      await socket.fence();
       records[user]!.expectAfter(sequence, updatesAfter(socket, answer));
       await socket.close();
     }
@@ -308,7 +308,7 @@ describe("a long history", () => {
       });
     }
     await trading;
-    await socket.settled();
+    await socket.fence();
     expect(numbers(socket.of("order.updated"))).toEqual(from(last, 600));
     const answer = await resume(socket, first - 1);
     expect(numbers(updatesAfter(socket, answer))).toEqual(from(first - 1, last + 600 - first + 1));

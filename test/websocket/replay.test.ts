@@ -91,7 +91,7 @@ describe("one connection", () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await world.socket(user);
     for (let n = 1; n <= 5; n++) await user.place(terms(market, 0, BUY, n, 1));
-    await socket.settled();
+    await socket.fence();
     for (const sequence of [5, 3, 0]) {
       const answer = await resume(socket, sequence);
       const expected = [1, 2, 3, 4, 5].slice(sequence);
@@ -117,7 +117,7 @@ describe("one connection", () => {
       posted.push(socket.post({ op: "order.place", data: place() }));
       await Promise.all([...posted.map((id) => socket.answer(id)), other.place(place())]);
     }
-    await socket.settled();
+    await socket.fence();
     const answered = new Set<number>();
     let updates = 0;
     for (const arrival of socket.arrivals) {
