@@ -17,7 +17,7 @@ import { openReadOnly } from "../engine/util/wal-database.ts";
 import { type Plan, planAccounts } from "./replay/accounts.ts";
 import { FolderError, type Recording, readRecording } from "./replay/folder.ts";
 import { replayLog } from "./replay/log/command.ts";
-import { type Outcome, type Refusals, Session } from "./replay/session.ts";
+import { type Outcome, type Rejections, Session } from "./replay/session.ts";
 import { ExchangeError } from "./support/api.ts";
 import { ExchangeProcess } from "./support/exchange-process.ts";
 import { makeFolder, removeFolder } from "./support/folder.ts";
@@ -100,8 +100,8 @@ function listed(counts: ReadonlyMap<string, number>): string {
   return [...counts].map(([name, count]) => `${grouped(count)} ${name}`).join(", ");
 }
 
-function printRefusals(what: string, refusals: ReadonlyMap<number, Refusals>): void {
-  for (const [code, { count, message }] of refusals) {
+function printRefusals(what: string, rejections: ReadonlyMap<number, Rejections>): void {
+  for (const [code, { count, message }] of rejections) {
     console.log(`  ${grouped(count)} ${what} refused with ${code}, the first: ${message}`);
   }
 }
@@ -110,7 +110,7 @@ const milliseconds = (latency: Outcome["latency"], percentile: number): number =
   latency.getValueAtPercentile(percentile) / 1_000;
 
 function print(recording: Recording, connections: number, outcome: Outcome, faults: readonly string[]): void {
-  const { latency, seconds, solvency, fills, matches, accepted, refusals, states } = outcome;
+  const { latency, seconds, solvency, fills, matches, accepted, rejections, states } = outcome;
   const rate = recording.orders.length / seconds;
   const [p50, p99, p999] = [50, 99, 99.9].map((percentile) => milliseconds(latency, percentile));
   const fillCount = [...fills.values()].reduce((sum, count) => sum + count, 0);
@@ -120,7 +120,7 @@ function print(recording: Recording, connections: number, outcome: Outcome, faul
   console.log(`  before the first order ${grouped(outcome.splits)} splits gave the accounts what their sells need`);
   printRefusals("splits", outcome.splitRefusals);
   console.log(`  ${grouped(accepted)} orders accepted, of which in the end: ${listed(states)}`);
-  printRefusals("orders", refusals);
+  printRefusals("orders", rejections);
   console.log(`  matches: ${listed(matches)}; fills: ${listed(fills)}`);
   console.log(`  ${grouped(rate)} orders/s in ${seconds.toFixed(1)} s, with client and exchange on this machine`);
   console.log(`  answered in p50 ${p50} ms, p99 ${p99} ms, p99.9 ${p999} ms from when a connection was free for it`);
@@ -138,7 +138,7 @@ function print(recording: Recording, connections: number, outcome: Outcome, faul
     orders: recording.orders.length,
     connections,
     accepted,
-    refused: Object.fromEntries([...refusals].map(([code, { count }]) => [code, count])),
+    refused: Object.fromEntries([...rejections].map(([code, { count }]) => [code, count])),
     states: Object.fromEntries(states),
     matches: Object.fromEntries(matches),
     fills: fillCount,

@@ -64,7 +64,7 @@ export function asApiError(thrown: unknown): ApiError {
 }
 
 /** For `catch`: turns a client's mistake into `value` and rethrows everything else. */
-export function refusedAs<T>(value: T): (error: unknown) => T {
+export function rejectedAs<T>(value: T): (error: unknown) => T {
   return (error) => {
     if (error instanceof ApiError && error.kind.status < 500) return value;
     throw error;

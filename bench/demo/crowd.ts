@@ -33,7 +33,7 @@ const MARKETS_EVERY_MS = 15_000;
 const REFILL_EVERY_MS = 30_000;
 const MAX_BPS = 10_000;
 
-/** Expected refusals: no balance, no shares, a market that isn't open. */
+/** Expected rejections: no balance, no shares, a market that isn't open. */
 const USUAL = [0, 42201, 42202, 42203];
 
 /** A market whose values the crowd moves. */
@@ -58,7 +58,7 @@ export interface CrowdOptions {
   readonly tokens: Readonly<Record<string, string>>;
   readonly operator: { readonly email: string; readonly password: string };
   readonly random: () => number;
-  /** Called with a line for each unexpected kind of refusal, once per kind. */
+  /** Called with a line for each unexpected kind of rejection, once per kind. */
   readonly warn: (line: string) => void;
 }
 
@@ -89,13 +89,13 @@ export class Crowd {
   }
 
   /**
-   * Brings the makers' quotes to where the market is. @throws Error if the exchange refuses what bots need
+   * Brings the makers' quotes to where the market is. @throws Error if the exchange rejects what bots need
    */
   async prepare(): Promise<void> {
     await this.setTerms();
     await this.readMarkets();
     for (const market of this.markets) await Promise.all(this.makers.map((maker) => maker.refill(market)));
-    // Quotes that cross another maker's old ones are refused; the second pass has no such conflicts.
+    // Quotes that cross another maker's old ones are rejected; the second pass has no such conflicts.
     await this.quoteAll();
     await this.quoteAll();
   }

@@ -35,7 +35,7 @@ const BATCH_ORDERS = 50;
 /** Batches in flight: half as many give a quarter fewer orders per second, more of them only wait longer. */
 const BATCH_WINDOW = 16;
 const NEEDED_BATCHES = { perSecond: 300_000, timesBare: 3 };
-/** With more orders refused than this, something else was measured. */
+/** With more orders rejected than this, something else was measured. */
 const MAX_REFUSED_SHARE = 0.01;
 /** One user for each way over a WebSocket. */
 const MAKERS = { plain: "maker-1", named: "maker-2", batched: "maker-3" } as const;
@@ -68,7 +68,7 @@ interface Running {
 
 const SENDERS = Array.from({ length: HTTP_SENDERS }, (_, sender) => httpSender(sender));
 
-/** @throws Error if so many orders were refused that the measurement is invalid */
+/** @throws Error if so many orders were rejected that the measurement is invalid */
 function checkRefused(way: Way | Rival, { accepted, refused }: Turn): void {
   if (refused <= MAX_REFUSED_SHARE * (accepted + refused)) return;
   throw new Error(`${way}: ${refused} orders were refused, ${accepted} accepted`);
@@ -104,7 +104,7 @@ class Bench {
     for (const { name } of rivals) this.baselines.set(name, []);
   }
 
-  /** Measures every path once. @throws Error if orders are refused or lost */
+  /** Measures every path once. @throws Error if orders are rejected or lost */
   async round(number: number, isMeasured: boolean): Promise<void> {
     for (const way of itemAt(TURNS, number % TURNS.length)) {
       const turn = way === "http" ? await this.overHttp() : await this.overSocket(way);

@@ -22,7 +22,7 @@ const BATCH_MESSAGES = 1_000;
 const COMMAND_RING_RECORDS = 2_048;
 /** The capacity that the warm-up needs. */
 const LEAST_CAPACITY = 1_024;
-/** Marks the cancel of a modify: if it is refused, the following placement is dropped. */
+/** Marks the cancel of a modify: if it is rejected, the following placement is dropped. */
 const MODIFY_REFERENCE = 1;
 
 export interface Replayed {
@@ -110,7 +110,7 @@ class Replay {
       matcher.execute(words, doubles, base);
       if (words[base + R.W_REFERENCE] !== MODIFY_REFERENCE) continue;
       const answer = events.words[((events.head - 1) & events.mask) * R.RECORD_WORDS]!;
-      if (R.kindOf(answer) !== R.EventKind.cancelRefused) continue;
+      if (R.kindOf(answer) !== R.EventKind.cancelRejected) continue;
       commandsIn.tail = (commandsIn.tail + 1) | 0;
       count--;
     }

@@ -6,7 +6,7 @@
  *   1,sequence,makerPrice,quantity,makerId,takerId     trade
  *   2,sequence,side,id,price                           cancel done, and the remainder of an immediate-or-cancel
  *   3,sequence,side,id,price,quantity                  modify done
- *   4,sequence,id and 5,sequence,id                    cancel refused, modify refused
+ *   4,sequence,id and 5,sequence,id                    cancel rejected, modify rejected
  *
  * An event's time is its message's sequence; its order id is the message's plus one (zero is no order's id).
  */
@@ -18,7 +18,7 @@ import { assert } from "../../engine/util/assert.ts";
 import { MessageKind, type Messages } from "./messages.ts";
 import type { PriceWindow } from "./prices.ts";
 
-const ReportType = { accepted: 0, trade: 1, canceled: 2, modified: 3, cancelRefused: 4, modifyRefused: 5 } as const;
+const ReportType = { accepted: 0, trade: 1, canceled: 2, modified: 3, cancelRejected: 4, modifyRejected: 5 } as const;
 
 export class Reports {
   trades = 0;
@@ -43,7 +43,7 @@ export class Reports {
   add(words: Int32Array, doubles: Float64Array, base: number, window: PriceWindow): void {
     const packed = words[base]!;
     const kind = R.kindOf(packed);
-    if (kind > R.EventKind.amendRefused) return;
+    if (kind > R.EventKind.amendRejected) return;
     const slot = words[base + R.W_SLOT]!;
     const quantity = words[base + R.W_QUANTITY]!;
     const id = doubles[(base >> 1) + R.D_ORDER_ID]! - 1;
@@ -73,8 +73,8 @@ export class Reports {
         if (modify) return;
         this.line(`${ReportType.canceled},${sequence},${side},${id},${price}`);
         return this.onOrderEnd(slot, id);
-      case R.EventKind.cancelRefused:
-        return this.line(`${modify ? ReportType.modifyRefused : ReportType.cancelRefused},${sequence},${id}`);
+      case R.EventKind.cancelRejected:
+        return this.line(`${modify ? ReportType.modifyRejected : ReportType.cancelRejected},${sequence},${id}`);
       default:
         assert(false, `an oracle's flow has no event of kind ${kind}`);
     }

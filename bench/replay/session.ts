@@ -28,7 +28,7 @@ interface Solvency {
   readonly balanced: boolean;
 }
 
-export interface Refusals {
+export interface Rejections {
   count: number;
   /** The words of the first one. */
   readonly message: string;
@@ -38,10 +38,10 @@ export interface Outcome {
   /** The accounts have fills from before. */
   readonly usedBefore: boolean;
   readonly splits: number;
-  readonly splitRefusals: ReadonlyMap<number, Refusals>;
+  readonly splitRefusals: ReadonlyMap<number, Rejections>;
   readonly accepted: number;
   /** By error code. */
-  readonly refusals: ReadonlyMap<number, Refusals>;
+  readonly rejections: ReadonlyMap<number, Rejections>;
   /** Orders by the state they ended in, with its reason. */
   readonly states: ReadonlyMap<string, number>;
   readonly matches: ReadonlyMap<string, number>;
@@ -67,8 +67,8 @@ export class Session {
   private readonly firstFills: number[] = [];
   /** Line of the file by the id of the order that it became. */
   private readonly lines = new Map<number, number>();
-  private readonly refusals = new Map<number, Refusals>();
-  private readonly splitRefusals = new Map<number, Refusals>();
+  private readonly rejections = new Map<number, Rejections>();
+  private readonly splitRefusals = new Map<number, Rejections>();
   private readonly faults: string[] = [];
   private readonly latency = build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000 });
 
@@ -101,7 +101,7 @@ export class Session {
         splits: this.plan.sets.length,
         splitRefusals: this.splitRefusals,
         accepted: this.lines.size,
-        refusals: this.refusals,
+        rejections: this.rejections,
         states: this.countStates(),
         matches: countBy(fills, (fill) => (fill.role === "taker" ? fill.match_type : null)),
         fills: countBy(fills, (fill) => fill.match_type),
@@ -181,7 +181,7 @@ export class Session {
       const { code, msg, data } = await send(request);
       this.latency.recordValue(Math.round((performance.now() - sentAt) * 1_000));
       if (code === 0) this.lines.set((data as { id: number }).id, line);
-      else count(this.refusals, code, msg);
+      else count(this.rejections, code, msg);
       if (listener.fault !== null) throw new ExchangeError(listener.fault);
       progress.update(++done, `${listener.fills.length} fills`);
     });
@@ -317,9 +317,9 @@ export class Session {
   }
 }
 
-function count(refusals: Map<number, Refusals>, code: number, message: string): void {
-  const found = refusals.get(code);
-  if (found === undefined) refusals.set(code, { count: 1, message });
+function count(rejections: Map<number, Rejections>, code: number, message: string): void {
+  const found = rejections.get(code);
+  if (found === undefined) rejections.set(code, { count: 1, message });
   else found.count++;
 }
 

@@ -108,7 +108,7 @@ export class Api {
 /** Sends one request and resolves with its envelope, success or not. */
 export type Send = (request: Buffer) => Promise<Envelope<unknown>>;
 
-/** @throws ExchangeError if the exchange refused */
+/** @throws ExchangeError if the exchange rejected */
 export function dataOf<T>(path: string, { code, msg, data }: Envelope<unknown>): T {
   if (code !== 0) throw new ExchangeError(`GET ${path}: ${code} ${msg}`);
   return data as T;

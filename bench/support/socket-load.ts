@@ -2,7 +2,7 @@
  * One WebSocket connection that sends prepared operations as fast as the exchange responds, with a bounded number in
  * flight. It shares the machine with the exchange and must leave it the processor: it writes everything due in one
  * piece, reads into one buffer, and inspects only the bytes of a frame that tell a response from an event and a success
- * from a refusal. Parses no JSON.
+ * from a rejection. Parses no JSON.
  */
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
@@ -113,7 +113,7 @@ export class SocketLoad {
     this.socket.on("close", () => this.fail(new Error("the WebSocket was closed")));
   }
 
-  /** Connects and upgrades. @param root the server's URL @throws Error if the upgrade is refused */
+  /** Connects and upgrades. @param root the server's URL @throws Error if the upgrade is rejected */
   static async open(root: string, token: string): Promise<SocketLoad> {
     const url = new URL(root);
     let upgraded: () => void = () => {};

@@ -769,7 +769,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   }
 
   /** The reason why a placement with `left` to rest can't enter the book, or none. */
-  function refusalOf(words: Int32Array, doubles: Float64Array, base: number, crosses: boolean, left: number): number {
+  function rejectionOf(words: Int32Array, doubles: Float64Array, base: number, crosses: boolean, left: number): number {
     const outcome = words[base | R.W_OUTCOME]!;
     const status = outcomes[(outcome << OUTCOME_SHIFT) | O_STATUS]!;
     if (status !== MarketStatus.open) return status === MarketStatus.halted ? Reason.marketHalted : Reason.marketClosed;
@@ -790,7 +790,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     return left > 0 ? Reason.none : Reason.tooLate;
   }
 
-  function statusForRefusal(reason: number): number {
+  function statusForRejection(reason: number): number {
     if (reason === Reason.fokUnfillable) return OrderStatus.canceled;
     return reason === Reason.expired ? OrderStatus.expired : OrderStatus.rejected;
   }
@@ -816,11 +816,11 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const reason =
       open && unconditional && doubles[(base >> 1) | R.D_VALID_UNTIL] === 0
         ? Reason.none
-        : refusalOf(words, doubles, base, crosses, left);
+        : rejectionOf(words, doubles, base, crosses, left);
     const mayRest = typeOf(packed) === OrderType.limit && tif <= TimeInForce.gtd;
     // Most orders rest immediately and need only this event.
     const rests = mayRest && !crosses;
-    const status = reason !== Reason.none ? statusForRefusal(reason) : rests ? OrderStatus.open : OrderStatus.queued;
+    const status = reason !== Reason.none ? statusForRejection(reason) : rests ? OrderStatus.open : OrderStatus.queued;
     const shown = reason === Reason.none ? left : quantity;
     const e = nextRecord();
     const f = e >> 1;
@@ -836,7 +836,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     eventDoubles[f + R.D_AT] = clock[0]!;
     eventDoubles[f + R.D_DETAIL] = doubles[(base >> 1) | R.D_EXPIRES_AT]!;
     eventDoubles[f + R.D_USER_SEQUENCE] = 0;
-    // For a refused order too, even below 0: a replacement sent before the gateway reads of the refusal lacks as much.
+    // For a rejected order too, even below 0: a replacement sent before the gateway reads of the rejection lacks as much.
     totals[slot] = left;
     slots[slotBase | S_OUTCOME] = outcome;
     slots[slotBase | S_PACKED] = packSlot(packed, price);
@@ -926,7 +926,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     enqueue(slot, outcome, side, price, remaining);
   }
 
-  function refuse(kind: R.EventKind, words: Int32Array, doubles: Float64Array, base: number, reason: number): void {
+  function reject(kind: R.EventKind, words: Int32Array, doubles: Float64Array, base: number, reason: number): void {
     const record = emitPlain(
       packEvent(kind, 0, 0, reason, 0),
       words[base | R.W_SLOT]!,
@@ -941,7 +941,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   function cancelOrder(words: Int32Array, doubles: Float64Array, base: number): void {
     const slot = words[base | R.W_SLOT]!;
     if (!isResting(slot, doubles[(base >> 1) | R.D_ORDER_ID]!)) {
-      refuse(EventKind.cancelRefused, words, doubles, base, Reason.none);
+      reject(EventKind.cancelRejected, words, doubles, base, Reason.none);
       return;
     }
     const reason = cancelReasonOf(words[base]!);
@@ -959,10 +959,10 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const slot = words[base | R.W_SLOT]!;
     const validUntil = doubles[double | R.D_VALID_UNTIL]!;
     if (!isResting(slot, doubles[double | R.D_ORDER_ID]!)) {
-      return refuse(EventKind.amendRefused, words, doubles, base, Reason.none);
+      return reject(EventKind.amendRejected, words, doubles, base, Reason.none);
     }
     if (validUntil !== 0 && clock[0]! > validUntil) {
-      return refuse(EventKind.amendRefused, words, doubles, base, Reason.tooLate);
+      return reject(EventKind.amendRejected, words, doubles, base, Reason.tooLate);
     }
     const slotBase = slot << SLOT_SHIFT;
     const outcome = slots[slotBase | S_OUTCOME]!;
@@ -977,13 +977,13 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const keeps = price === (packed & P_PRICE_MASK) && total <= totals[slot]!;
     if (status !== MarketStatus.open && !keeps) {
       const reason = status === MarketStatus.halted ? Reason.marketHalted : Reason.marketClosed;
-      return refuse(EventKind.amendRefused, words, doubles, base, reason);
+      return reject(EventKind.amendRejected, words, doubles, base, reason);
     }
     const remaining = Math.max(0, total - filled);
     const isPostOnly = (packed & R.FLAG_POST_ONLY) !== 0;
     // The order's own bid or ask doesn't affect the opposite side, so the check needs no removal.
     if (!keeps && remaining > 0 && isPostOnly && wouldCross(outcome << OUTCOME_SHIFT, side, price)) {
-      return refuse(EventKind.amendRefused, words, doubles, base, Reason.postOnlyWouldCross);
+      return reject(EventKind.amendRejected, words, doubles, base, Reason.postOnlyWouldCross);
     }
     // From here it must succeed.
     const newTotal = filled + remaining;

@@ -41,7 +41,7 @@ export function warmUp(matcher: Matcher): void {
     command.orderId = slot;
     run(R.packCancel(Reason.user));
   };
-  /** Replaces an order as a quote does; some replacements would cross and are refused. */
+  /** Replaces an order as a quote does; some replacements would cross and are rejected. */
   const replace = (slot: number, replaced: number): void => {
     command.replacedSlot = replaced;
     command.expectedRemaining = 1 + (replaced % 7);

@@ -1,7 +1,7 @@
 /** The messages between the gateway and the log stage: requests with writes, and the numbers of their entries. */
 import type { OwnRates } from "./user-rates.ts";
 
-/** Writes that become durable together. Nothing can refuse them any more. */
+/** Writes that become durable together. Nothing can reject them any more. */
 export interface LogRequest {
   readonly id: number;
   /** When the gateway posted it, ms. Whatever is numbered after it has no earlier time. */

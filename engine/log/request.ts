@@ -38,7 +38,7 @@ interface KeptWrite extends KeptRequest {
   readonly subject: number | null;
 }
 
-/** Writes that are applied together. Whatever could refuse one was checked before. */
+/** Writes that are applied together. Whatever could reject one was checked before. */
 export interface LoggedRequest {
   /** When the gateway posted the request, ms. */
   readonly at: number;

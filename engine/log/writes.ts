@@ -1,6 +1,6 @@
 /**
  * Writes: changes that reach the log as messages beside the rings, because they carry text and aren't hot. The gateway has
- * checked each one and assigned the ids of its rows; the projector applies it as it is. Nothing here can be refused: the
+ * checked each one and assigned the ids of its rows; the projector applies it as it is. Nothing here can be rejected: the
  * projector asserts. Only ledger entries get their numbers from the log stage.
  */
 import type { MarketStatus } from "../constants.ts";
@@ -134,7 +134,7 @@ export type Write =
     }
   /** Approves a proposal: trading begins. */
   | { kind: "openMarket"; marketId: number; note: string | null; at: number }
-  /** Refuses a proposal and frees the ids of its outcomes. */
+  /** Rejects a proposal and frees the ids of its outcomes. */
   | { kind: "refuseMarket"; marketId: number; note: string | null; at: number }
   | {
       kind: "describeMarket";

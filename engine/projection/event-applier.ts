@@ -48,8 +48,8 @@ export class EventApplier {
     switch (kind) {
       case EventKind.levelChanged:
       case EventKind.batchMatched:
-      case EventKind.cancelRefused:
-      case EventKind.amendRefused:
+      case EventKind.cancelRejected:
+      case EventKind.amendRejected:
       case EventKind.stopped:
         return;
       case EventKind.orderPlaced:

@@ -1,6 +1,6 @@
 /**
  * Applies the log's requests: writes, the audit log's lines about them, and Idempotency-Keys. The gateway checked
- * everything that could refuse a write before it posted the request.
+ * everything that could reject a write before it posted the request.
  */
 import type { LoggedRequest } from "../log/request.ts";
 import { entriesOf, type Write } from "../log/writes.ts";

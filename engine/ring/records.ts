@@ -58,8 +58,8 @@
  *   orderReduced    self-trade decrement: quantity = the new total; causes no order.updated for a taker (role)
  *   orderAmended    price, quantity (new total), remaining; status; flag lostPriority, double 6 = new priority; or flag
  *                   extended, double 6 = new expires at
- *   cancelRefused   the order was already final; reference
- *   amendRefused    the order is unchanged; reference; reason, none if it was already final
+ *   cancelRejected   the order was already final; reference
+ *   amendRejected    the order is unchanged; reference; reason, none if it was already final
  *   levelChanged    outcome, side, price, double 6 = the level's quantity now (0 = gone)
  *   marketChanged   word 1 = market, status = MarketStatus, reference
  *   setsSplit, setsMerged         user, word 1 = market, quantity, price, reference
@@ -125,8 +125,8 @@ export const EventKind = {
   orderCanceled: 3,
   orderReduced: 4,
   orderAmended: 5,
-  cancelRefused: 6,
-  amendRefused: 7,
+  cancelRejected: 6,
+  amendRejected: 7,
   levelChanged: 8,
   marketChanged: 9,
   setsSplit: 10,

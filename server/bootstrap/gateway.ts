@@ -50,7 +50,7 @@ import type { OperatorServices } from "./operator-services.ts";
 import type { Threads } from "./threads.ts";
 import type { TradingServices } from "./trading-services.ts";
 
-/** The longest wait of a refused sign-in: half of what uWebSockets.js lets a connection be idle. */
+/** The longest wait of a rejected sign-in: half of what uWebSockets.js lets a connection be idle. */
 const MAX_WAITING_REFUSALS = 5 * SIGN_IN_REFUSALS_PER_SECOND;
 
 interface GatewayOptions {

@@ -22,7 +22,7 @@ export class Lifecycle {
   phase: Phase = "starting";
 
   /** The error for every request outside health checks; null while the server accepts requests. */
-  get refusal(): ApiError | null {
+  get rejection(): ApiError | null {
     return REJECTIONS[this.phase];
   }
 

@@ -83,7 +83,7 @@ export function createShutdown(options: ShutdownOptions): (signal: string) => Pr
     lifecycle.phase = "stopping";
     logger.info({ signal }, "shutting down");
     setTimeout(() => process.exit(1), SHUTDOWN_DEADLINE_MS).unref();
-    await refuseNewWork(options);
+    await rejectNewWork(options);
     if (!hasFailed) await finishTrading(options);
     gateway.hub.shutDown();
     await Promise.all([trading.history.close(), identity.notifier.close(), options.operators.upkeep.close()]);
@@ -108,7 +108,7 @@ export async function stopProjector({
 }
 
 /** Closes every entrance; resolves when requests of the command line, and passwords and pictures in work, are done. */
-async function refuseNewWork({
+async function rejectNewWork({
   uws,
   listenSocket,
   timers,

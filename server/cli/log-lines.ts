@@ -145,8 +145,8 @@ function eventItem(event: EngineEvent, texts: TextReader): Omit<Item, "kind"> {
       const role = ROLES[event.role] ?? null;
       return orderItem(event, { ...stateFields(event), reason: reasonOf(event), role, update: updateOf(event) });
     }
-    case EventKind.cancelRefused:
-    case EventKind.amendRefused:
+    case EventKind.cancelRejected:
+    case EventKind.amendRejected:
       return orderItem(event, { reason: reasonOf(event), reference });
     default:
       unreachable(kind, "kind of event");

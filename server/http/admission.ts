@@ -24,21 +24,21 @@ export interface Entry {
 export interface Sender {
   readonly principal: Principal | null;
   /** The error for a route that isn't public. */
-  readonly refusal: unknown;
+  readonly rejection: unknown;
 }
 
-const ANONYMOUS: Sender = { principal: null, refusal: null };
+const ANONYMOUS: Sender = { principal: null, rejection: null };
 /** The machine's own shell, which needs no token and which nothing limits. */
-export const SHELL: Sender = { principal: null, refusal: null };
+export const SHELL: Sender = { principal: null, rejection: null };
 
-const refused = (refusal: unknown): Sender => ({ principal: null, refusal });
+const rejected = (rejection: unknown): Sender => ({ principal: null, rejection });
 
 export interface AdmissionOptions {
   readonly authenticator: TokenAuthenticator;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
-  /** `refusal` is the error of every route outside health, null while the exchange is open. */
-  readonly lifecycle: { readonly refusal: ApiError | null };
+  /** `rejection` is the error of every route outside health, null while the exchange is open. */
+  readonly lifecycle: { readonly rejection: ApiError | null };
   /** Whether the account with the email, in lower case, lately signed in from this client address. */
   readonly isKnown: (email: string, client: string, now: number) => boolean;
 }
@@ -57,8 +57,8 @@ export class Admission {
 
   /** @throws ApiError 50300 while the exchange isn't open */
   checkOpen(): void {
-    const { refusal } = this.options.lifecycle;
-    if (refusal !== null) throw refusal;
+    const { rejection } = this.options.lifecycle;
+    if (rejection !== null) throw rejection;
   }
 
   /**
@@ -77,27 +77,27 @@ export class Admission {
       // A forged token counts against its address: without allowance there, its signature isn't verified.
       const mayVerify = (): void => limiter?.checkRoom(template, route.rateClass, address().client, now);
       const found = authenticator.authenticateHeader(header, now, address, mayVerify);
-      if (!(found instanceof Promise)) return { principal: found, refusal: null };
-      return found.then((principal) => ({ principal, refusal: null }), refused);
+      if (!(found instanceof Promise)) return { principal: found, rejection: null };
+      return found.then((principal) => ({ principal, rejection: null }), rejected);
     } catch (error) {
-      return refused(error);
+      return rejected(error);
     }
   }
 
   /**
    * Counts the request, a user's by user and all others by address, and admits its sender to the route.
-   * @throws ApiError 50300, 42900, the sender's refusal, 40100, 2002, 40300
+   * @throws ApiError 50300, 42900, the sender's rejection, 40100, 2002, 40300
    */
   enter(entry: Entry, sender: Sender): Principal | null {
     const { compiled, now, reply } = entry;
     const { route } = compiled;
     if (!route.unversioned) this.checkOpen();
     if (sender === SHELL) return null;
-    const { principal, refusal } = sender;
+    const { principal, rejection } = sender;
     // Where the body names what is counted, the body's reader counts it (`countNamed`).
     if (!compiled.countsBody) reply.rate = this.count(entry, principal, "", false);
     if (route.access === "public") return principal;
-    if (principal === null) throw refusal;
+    if (principal === null) throw rejection;
     this.admit(route, principal, now);
     return principal;
   }

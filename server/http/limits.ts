@@ -15,7 +15,7 @@ export const MAX_HTTP_CONNECTIONS = 20_000;
 export const SPARE_FILES = 64;
 /** With less room the exchange doesn't start. */
 export const MIN_CONNECTIONS = 16;
-/** How often a line says that connections are refused. */
+/** How often a line says that connections are rejected. */
 export const REPORT_REFUSED_MS = 60_000;
 
 /** The request line and all header fields: browsers send the cookies of every program on the same host name. */

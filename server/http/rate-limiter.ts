@@ -327,7 +327,7 @@ export class RateLimiter {
     if (rateClass === "order" && userId !== null) return this.consumeOrder(buckets, query, userId, time);
     if (isNamedClass(rateClass) && identifier !== "") return this.consumeNamed(buckets, query, time);
     const bucket = this.onlyBucket(buckets, query);
-    if (bucket.free(time) === 0) throw refusal(bucket, route, time);
+    if (bucket.free(time) === 0) throw rejection(bucket, route, time);
     bucket.add(time);
     return bucket.addedState();
   }
@@ -379,7 +379,7 @@ export class RateLimiter {
     if (rateClass === "none") return;
     const time = this.advance(now);
     const bucket = this.routes.get(route)?.addresses.get(address);
-    if (bucket !== undefined && bucket.free(time) === 0) throw refusal(bucket, route, time);
+    if (bucket !== undefined && bucket.free(time) === 0) throw rejection(bucket, route, time);
   }
 
   private consumeNamed(buckets: RouteBuckets, query: RateQuery, time: number): RateState {
@@ -395,7 +395,7 @@ export class RateLimiter {
     if (full.length > 0) {
       if (found[0] !== undefined) this.addresses.use(buckets.addresses, address, addressLimit);
       if (found[1] !== undefined) all.use(store, key, authIdentifier);
-      throw refusal(
+      throw rejection(
         full.reduce((one, other) => (one.waitMs(time) < other.waitMs(time) ? other : one)),
         route,
         time,
@@ -418,11 +418,11 @@ export class RateLimiter {
       // Creates no bucket for the address: one user with many addresses would evict those of others.
       const full = buckets.userAddresses.get(address);
       const isLater = full !== undefined && full.free(time) === 0 && full.waitMs(time) > user.waitMs(time);
-      throw refusal(isLater ? full : user, route, time);
+      throw rejection(isLater ? full : user, route, time);
     }
     const ofAddress = this.addresses.use(buckets.userAddresses, address, this.limits.orderAddress);
     const addressFree = ofAddress.free(time);
-    if (addressFree === 0) throw refusal(ofAddress, route, time);
+    if (addressFree === 0) throw rejection(ofAddress, route, time);
     // From here it must succeed.
     user.add(time);
     ofAddress.add(time);
@@ -458,7 +458,7 @@ export class RateLimiter {
 }
 
 /** @param full the request's full bucket; of two, the one that stays full longer */
-function refusal(full: Bucket, route: string, time: number): RateLimited {
+function rejection(full: Bucket, route: string, time: number): RateLimited {
   const message = `${route}: the limit of ${full.limit} requests a minute is reached`;
   return new RateLimited(message, Math.ceil(full.waitMs(time) / 1_000), full.state(time));
 }

@@ -207,7 +207,7 @@ export class Reply implements Responder {
   redirect(location: string, error?: ApiError): void {
     if (error !== undefined) {
       logInternal(this.options.logger, error, this.requestId);
-      this.options.counters.refused(error);
+      this.options.counters.rejected(error);
     }
     this.redirectTo(location);
   }
@@ -220,7 +220,7 @@ export class Reply implements Responder {
     logInternal(this.options.logger, error, this.requestId);
     if (this.done) return;
     const { counters, failurePage } = this.options;
-    counters.refused(error);
+    counters.rejected(error);
     if (error instanceof RateLimited) this.rate = error.rate;
     if (this.isShown && failurePage !== null) return this.redirectTo(failurePage(error));
     const throttle = this.errorThrottle();

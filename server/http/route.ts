@@ -64,7 +64,7 @@ export interface RouteRequest<
 /**
  * What a client that sends an Idempotency-Key gets. `kept`: a repeat gets the first response. `client_order_id`: the key is
  * the order's, where the body has none. `harmless`: a repeat has no second effect, whether it has a key or not. Otherwise
- * the route refuses a key, and says what to use instead.
+ * the route rejects a key, and says what to use instead.
  */
 export type IdempotencyKeyUse = "kept" | "client_order_id" | "harmless" | { readonly instead: string };
 

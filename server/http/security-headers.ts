@@ -69,7 +69,7 @@ export class SecurityHeaders {
 
   /**
    * The value of Allow and all lines that follow it: the response to a preflight lists the methods of a path that a page
-   * of this origin may send: to use them, or to read why the path refuses them.
+   * of this origin may send: to use them, or to read why the path rejects them.
    * @param open methods for all pages @param own for pages of PUBLIC_URL only
    */
   allowLines(origin: string, open: readonly string[], own: readonly string[]): string {

@@ -50,7 +50,7 @@ export interface MarketTrading {
   readonly ledger: Ledger;
   readonly gate: TradingGate;
   readonly writer: {
-    /** True while the ring of the market's engine has room for a command that cannot be refused. */
+    /** True while the ring of the market's engine has room for a command that cannot be rejected. */
     hasReservedRoom(marketId: number): boolean;
   };
   readonly markets: {

@@ -28,7 +28,7 @@ export interface MarketLookups {
 /** What committed writes of markets change in trading. */
 export interface MarketEffects {
   readonly markets: {
-    /** Runs `run` once the market's engine has room for a command that can't be refused. */
+    /** Runs `run` once the market's engine has room for a command that can't be rejected. */
     whenRoom(marketId: number, run: () => void): Promise<void> | undefined;
     created(market: Market): void;
     describe(market: Market, changes: Parameters<MarketRegistry["describe"]>[1]): void;

@@ -3,7 +3,7 @@ import OAuth2Server from "@node-oauth/oauth2-server";
 import { assert } from "../../engine/util/assert.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import type { RequestContext } from "../accounts/audit.ts";
-import { refusedAs } from "../errors.ts";
+import { rejectedAs } from "../errors.ts";
 import type { RefreshToken, Sessions, Tokens } from "../sign-in/sessions.ts";
 import type { AuthorizationCode, AuthorizationCodes } from "./authorization-codes.ts";
 import { authenticateClient, invalidClient, NO_STORE, withHeaderCredentials } from "./client-authentication.ts";
@@ -80,7 +80,7 @@ export class TokenEndpoint {
       // Of two requests with one code, only the first counts a first use here.
       revokeAuthorizationCode: async () => code !== null && ++code.uses === 1,
       getRefreshToken: async (text: string) => {
-        refresh = await sessions.find(text, true, context).catch(refusedAs(null));
+        refresh = await sessions.find(text, true, context).catch(rejectedAs(null));
         if (refresh === null) return null;
         const { row, user, grant } = refresh.session;
         assert(grant !== null, "a third party's session belongs to a grant");
@@ -117,7 +117,7 @@ export class TokenEndpoint {
     assert(code !== null || refresh !== null, "the library found a code or a refresh token");
     const made =
       code !== null ? codes.redeem(code, context) : sessions.rotate(refresh as RefreshToken, context, scopes);
-    const tokens = await made.catch(refusedAs(null));
+    const tokens = await made.catch(rejectedAs(null));
     if (tokens === null) throw new InvalidGrantError("Invalid grant: it has ended");
     return tokens;
   }

@@ -3,7 +3,7 @@ import type { Accounts } from "../accounts/accounts.ts";
 import type { RequestContext } from "../accounts/audit.ts";
 import { Session } from "../accounts/credentials.ts";
 import type { OAuthClient } from "../accounts/types.ts";
-import { refusedAs } from "../errors.ts";
+import { rejectedAs } from "../errors.ts";
 import type { Authenticator } from "../sign-in/authenticator.ts";
 import type { Sessions } from "../sign-in/sessions.ts";
 import { claimsOf } from "../sign-in/signing-keys.ts";
@@ -67,7 +67,7 @@ export class TokenManagement {
   }
 
   private async sessionOfAccessToken(token: string, now: number): Promise<Session | null> {
-    const principal = await this.authenticator.verify(token, now).catch(refusedAs(null));
+    const principal = await this.authenticator.verify(token, now).catch(rejectedAs(null));
     const credential = principal?.credential;
     return credential instanceof Session ? credential : null;
   }

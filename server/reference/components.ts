@@ -43,7 +43,7 @@ const VALUES: Readonly<Record<string, TSchema>> = {
   Sequence: http.Sequence,
   Time: http.Time,
 };
-/** What clients send: an unknown field is refused. */
+/** What clients send: an unknown field is rejected. */
 const REQUESTS: Readonly<Record<string, TSchema>> = {
   AmendOrder: trading.AmendOrder,
   AuthorizeDecision: oauth.AuthorizeDecision,

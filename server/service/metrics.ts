@@ -48,7 +48,7 @@ export interface MetricsOptions {
   /** Of the log's commits: duration in µs, and placements. */
   readonly commitTimes: Histogram;
   readonly commitOrders: Histogram;
-  /** Open WebSockets and their subscriptions, plain HTTP connections, and connections refused so far. */
+  /** Open WebSockets and their subscriptions, plain HTTP connections, and connections rejected so far. */
   readonly sockets: () => Readonly<Record<"connections" | "subscriptions" | "plain" | "refused", number>>;
 }
 
@@ -189,7 +189,7 @@ export class Metrics {
       },
     );
     this.add("counter", "refusals_total", "Requests, and operations of batches, that got an error, by its code", () =>
-      [...counters.refusals].map(([code, value]) => ({ labels: { code }, value })),
+      [...counters.rejections].map(([code, value]) => ({ labels: { code }, value })),
     );
     this.gauge("live_orders", "Orders resting or in flight", () => exchange.store.liveCount);
     this.gauge("pending_answers", "Responses that wait for a commit", () => exchange.pending.size);

@@ -64,7 +64,7 @@ export class Passkeys {
   }
 
   /** Why this exchange cannot use passkeys; null when it can. */
-  get refusal(): string | null {
+  get rejection(): string | null {
     const { hostname, protocol } = new URL(this.publicUrl());
     if (isIP(hostname.replace(/^\[|\]$/g, "")) !== 0) {
       return `passkeys need a host name, but the PUBLIC_URL of this exchange is the address ${hostname}: use a name, such as http://localhost`;
@@ -81,7 +81,7 @@ export class Passkeys {
 
   /** True for a passkey that was created for the current host. */
   isUsable(row: SecondFactorRow): row is PasskeyRow {
-    return row.kind === "passkey" && this.refusal === null && row.rpId === this.rpId;
+    return row.kind === "passkey" && this.rejection === null && row.rpId === this.rpId;
   }
 
   /** The JSON for `navigator.credentials.create`. @param own the user's factors */

@@ -78,7 +78,7 @@ function proofRoutes({ factors, factorSettings, passkeys }: SecondFactorContext)
           recovery_codes_left: factors.codesLeft(userId),
           required: factorSettings.isRequiredOf(credential.user),
           session: hasSecondFactor,
-          passkeys: passkeys.refusal,
+          passkeys: passkeys.rejection,
           proof: factorSettings.proofsOf(principal, now),
         });
       },

@@ -194,7 +194,7 @@ export class SecondFactorSettings {
     this.expectProof(principal, now);
     const own = factors.of(user.id);
     expectRoom(own, kind);
-    if (kind === "passkey" && passkeys.refusal !== null) throw badRequest(`kind: ${passkeys.refusal}`);
+    if (kind === "passkey" && passkeys.rejection !== null) throw badRequest(`kind: ${passkeys.rejection}`);
     for (const each of this.pending.values()) if (each.userId === user.id) this.pending.delete(each.id);
     const pending: PendingFactor = {
       id: factors.nextId(),

@@ -17,7 +17,7 @@ import { hashToken } from "../accounts/token-hash.ts";
 import type { Principal, User } from "../accounts/types.ts";
 import type { UnverifiedAccounts } from "../accounts/unverified-accounts.ts";
 import { changeUser } from "../accounts/users.ts";
-import { ApiError, badRequest, ErrorKind, refusedAs } from "../errors.ts";
+import { ApiError, badRequest, ErrorKind, rejectedAs } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
 import { passwordChangedMail, passwordResetMail, verificationMail } from "../messages/mail-templates.ts";
 import type { Notifier } from "../messages/notifier.ts";
@@ -187,7 +187,7 @@ export class SignInService {
   /**
    * Signs in a user whom an identity provider authenticated. An identity that is new here gets the account with the same
    * address, or a new account, but only if the provider has verified the address.
-   * @throws ApiError 40300, 40100 for an address that registration would refuse
+   * @throws ApiError 40300, 40100 for an address that registration would reject
    */
   async signInBy(provider: string, identity: SocialIdentity, context: RequestContext): Promise<SignedIn | Challenge> {
     const { accounts } = this.options;
@@ -215,7 +215,7 @@ export class SignInService {
     }
     const { accounts } = this.options;
     if (accounts.userByEmail(email) === undefined) {
-      const made = await this.createUser(email, null, context.now, context).catch(refusedAs(null));
+      const made = await this.createUser(email, null, context.now, context).catch(rejectedAs(null));
       // Null when another sign-in, or a registration, created it meanwhile.
       if (made !== null) return made;
     }

@@ -11,7 +11,7 @@ import type { Exchange } from "./exchange.ts";
 import { ANSWER_DEADLINE_MS } from "./limits.ts";
 import type { Answer } from "./types.ts";
 
-/** Starts one operation, which replies now or later. @throws ApiError where it is refused */
+/** Starts one operation, which replies now or later. @throws ApiError where it is rejected */
 export type Operation = (now: number, answer: Answer) => void;
 
 /** Errors that a commit may resolve. */
@@ -54,20 +54,20 @@ class Batch {
     try {
       this.operations[index]!(now, {
         data: (json) => this.complete(index, successBody(json)),
-        error: (error) => this.complete(index, this.refused(error)),
+        error: (error) => this.complete(index, this.rejected(error)),
       });
     } catch (error) {
       this.outstanding--;
-      const refusal = error instanceof ApiError ? error : null;
-      if (refusal === null) throw error;
-      if (this.outstanding > 0 && RETRYABLE.includes(refusal.kind)) return false;
-      this.results[index] = this.refused(refusal);
+      const rejection = error instanceof ApiError ? error : null;
+      if (rejection === null) throw error;
+      if (this.outstanding > 0 && RETRYABLE.includes(rejection.kind)) return false;
+      this.results[index] = this.rejected(rejection);
     }
     return true;
   }
 
-  private refused(error: ApiError): string {
-    this.exchange.counters.refused(error);
+  private rejected(error: ApiError): string {
+    this.exchange.counters.rejected(error);
     return errorBody(error, this.requestId);
   }
 

@@ -1,6 +1,6 @@
 /**
  * Cancels of many orders at a time, written as the rings have room, so that a user with a hundred thousand orders blocks
- * nobody. A cancel is never refused for lack of room; it waits. Owned by the gateway thread.
+ * nobody. A cancel is never rejected for lack of room; it waits. Owned by the gateway thread.
  */
 import type { OrderStore } from "./order-store.ts";
 import type { CancelWatcher, PendingReplies } from "./pending-replies.ts";

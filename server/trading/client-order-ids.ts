@@ -2,7 +2,7 @@
  * Client order ids as idempotency keys: which order each user's id named in the last 24 hours, and those of live orders for
  * as long as they live. There are millions, so an id is stored as a number of 53 bits, hashed from its text with a salt of
  * this process, beside the order's id alone: the order itself is read from memory or from the database. Two ids with equal
- * 53 bits would pass for one (with a million ids, a chance of one in 10^10 per order): the second is refused as in use, and
+ * 53 bits would pass for one (with a million ids, a chance of one in 10^10 per order): the second is rejected as in use, and
  * nothing else happens. Owned by the gateway thread.
  */
 import { randomInt } from "node:crypto";

@@ -107,7 +107,7 @@ export class CommandWriter {
   /** Commands still to write of the open chain. */
   private chained = 0;
 
-  /** @param reserved records kept free in a command ring for what cannot be refused: cancels, expiries, market changes */
+  /** @param reserved records kept free in a command ring for what cannot be rejected: cancels, expiries, market changes */
   constructor(
     links: readonly EngineLink[],
     store: OrderStore,
@@ -122,17 +122,17 @@ export class CommandWriter {
 
   // ---------------------------------------------------------------- room
 
-  /** True when `count` commands that may be refused can be written for the market. */
+  /** True when `count` commands that may be rejected can be written for the market. */
   hasRoom(marketId: number, count = 1): boolean {
     return this.ringOf(marketId).hasRoom(this.reserved + count);
   }
 
-  /** True when a command that cannot be refused can be written for the market. */
+  /** True when a command that cannot be rejected can be written for the market. */
   hasReservedRoom(marketId: number): boolean {
     return this.ringOf(marketId).hasRoom(2);
   }
 
-  /** True when every ring has room for commands that may be refused. */
+  /** True when every ring has room for commands that may be rejected. */
   get haveRoom(): boolean {
     return this.links.every(({ commands }) => commands.hasRoom(this.reserved + 1));
   }
@@ -243,7 +243,7 @@ export class CommandWriter {
   /** Has each engine send an event back behind everything written so far. @param expect returns a correlation id */
   probe(expect: () => number): void {
     for (const { commands } of this.links) {
-      // The engine always refuses a cancel of no order.
+      // The engine always rejects a cancel of no order.
       this.begin(commands, R.CommandKind.cancelOrder, 0).correlationId = expect();
       this.end(commands);
     }

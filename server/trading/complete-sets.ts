@@ -8,10 +8,10 @@ import type { Market } from "../markets/types.ts";
 import type { Exchange } from "./exchange.ts";
 import { ANSWER_DEADLINE_MS } from "./limits.ts";
 import { checkMoney, checkShares } from "./order-checks.ts";
-import { tooManyInFlight } from "./refusals.ts";
+import { tooManyInFlight } from "./rejections.ts";
 import type { Answer, Trader } from "./types.ts";
 
-/** Called with the command's correlation id once nothing can refuse it any more, before anything changes. */
+/** Called with the command's correlation id once nothing can reject it any more, before anything changes. */
 export type BeforeChange = (correlationId: number) => void;
 
 /** Complete sets of a market. */

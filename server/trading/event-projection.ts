@@ -26,7 +26,7 @@ import type { OrderTimes } from "./order-times.ts";
 import type { OrderedReadQueue } from "./ordered-reads.ts";
 import type { PendingReplies } from "./pending-replies.ts";
 import type { RecentlyEndedOrders } from "./recently-ended-orders.ts";
-import { amendRefusal, orderFinished } from "./refusals.ts";
+import { amendRejection, orderFinished } from "./rejections.ts";
 import { liveOrderJson, slotJson } from "./slot-json.ts";
 import type { GatewayLoop, MarketListener, UserListener } from "./types.ts";
 import type { UserUpdates } from "./user-updates.ts";
@@ -105,10 +105,10 @@ export class EventProjection {
         return this.orderReduced(event);
       case EventKind.orderAmended:
         return this.orderAmended(event);
-      case EventKind.cancelRefused:
-        return this.cancelRefused(event.correlationId);
-      case EventKind.amendRefused:
-        return this.amendRefused(event);
+      case EventKind.cancelRejected:
+        return this.cancelRejected(event.correlationId);
+      case EventKind.amendRejected:
+        return this.amendRejected(event);
       case EventKind.marketChanged:
         return this.marketChanged(event);
       case EventKind.setsSplit:
@@ -178,7 +178,7 @@ export class EventProjection {
     return { id, matchId, price, quantity, role, matchType, fee, rebate, createdAt: time };
   }
 
-  private cancelRefused(correlationId: number): void {
+  private cancelRejected(correlationId: number): void {
     const { pending } = this.parts;
     if (correlationId < 0) pending.resolveCancel(correlationId, null);
     else pending.resolve(correlationId)?.error(orderFinished());
@@ -226,12 +226,12 @@ export class EventProjection {
     this.setState(event, "");
   }
 
-  private amendRefused(event: EngineEvent): void {
+  private amendRejected(event: EngineEvent): void {
     const { store, holds, pending } = this.parts;
     const { slot } = event;
     // The slot may belong to another order by now.
     if (store.ids[slot] === event.orderId) holds.resolveChange(slot);
-    pending.resolve(event.correlationId)?.error(amendRefusal(event.reason));
+    pending.resolve(event.correlationId)?.error(amendRejection(event.reason));
   }
 
   private marketChanged(event: EngineEvent): void {

@@ -49,7 +49,7 @@ export interface ExchangeOptions {
   readonly counters: Counters;
   readonly times: OrderTimes;
   readonly timeline: Timeline;
-  /** Records of a command ring that are kept for what cannot be refused. */
+  /** Records of a command ring that are kept for what cannot be rejected. */
   readonly reservedCommands?: number;
 }
 

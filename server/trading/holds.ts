@@ -122,7 +122,7 @@ export class Holds {
     this.store.marks[slot]! |= MARK_RESERVED;
   }
 
-  /** A change came back, executed or refused; the store has the order as it is now. After the last one the hold is the usual one. */
+  /** A change came back, executed or rejected; the store has the order as it is now. After the last one the hold is the usual one. */
   resolveChange(slot: number): void {
     if (!this.isReserved(slot)) return;
     const reservation = this.reservationOf(slot);

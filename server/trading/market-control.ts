@@ -40,7 +40,7 @@ export class MarketControl {
   }
 
   /**
-   * Runs `run` once the market's ring has room for a command that cannot be refused: now, or later and then in the order of
+   * Runs `run` once the market's ring has room for a command that cannot be rejected: now, or later and then in the order of
    * the calls, because markets are kept in the order in which they were created.
    */
   whenRoom(marketId: number, run: () => void): Promise<void> | undefined {
@@ -75,7 +75,7 @@ export class MarketControl {
 
   /**
    * Halts, resumes or closes a market; `answer` gets an empty object once that is durable.
-   * @param begin called once nothing can refuse it any more, before it is done
+   * @param begin called once nothing can reject it any more, before it is done
    * @throws ApiError 50300 where the ring is full
    */
   change(market: Market, change: MarketChange, now: number, answer: Answer, begin?: () => void): void {

@@ -1,6 +1,6 @@
 /**
  * Places, amends and cancels orders: checks a request, holds what it needs and writes the command. Everything that can be
- * refused is refused here, before anything changed; what only the book can know comes back as an engine event
+ * rejected is rejected here, before anything changed; what only the book can know comes back as an engine event
  * (event-projection.ts), and so does every reply.
  */
 import { OrderType, Reason, Side, TimeInForce } from "../../engine/constants.ts";
@@ -19,7 +19,7 @@ import { ANSWER_DEADLINE_MS } from "./limits.ts";
 import * as check from "./order-checks.ts";
 import { disconnectFlag, IN_FLIGHT, isNamed, MARK_ENDING, MARK_TIMESTAMPS } from "./order-store.ts";
 import { Quotes } from "./quotes.ts";
-import { clientOrderIdInUse, exchangeIsFull, orderFinished, tooManyInFlight } from "./refusals.ts";
+import { clientOrderIdInUse, exchangeIsFull, orderFinished, tooManyInFlight } from "./rejections.ts";
 import { firstAnswerJson } from "./slot-json.ts";
 import type {
   Amendment,
@@ -52,7 +52,7 @@ export class OrderEntry {
   /**
    * Places an order; `answer` gets the queued order once it is durable or, where the client order id names the same order
    * already, what the first request got.
-   * @throws ApiError where it is refused; then nothing changed
+   * @throws ApiError where it is rejected; then nothing changed
    */
   place(trader: Trader, origin: Origin, order: Placement, now: number, answer: Answer): void {
     const { exchange } = this;

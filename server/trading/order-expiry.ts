@@ -51,7 +51,7 @@ export class OrderExpiry {
     let next = this.heap.peek();
     for (; next !== undefined && next.at <= now; next = this.heap.peek()) {
       if (this.isCurrent(next)) {
-        // With a full ring the rest expires at the next tick; until then placements are refused, cancels are not.
+        // With a full ring the rest expires at the next tick; until then placements are rejected, cancels are not.
         if (!this.writer.hasRoom(this.store.markets[next.slot]!)) return;
         this.cancel(next.slot, Reason.expired, now);
       }

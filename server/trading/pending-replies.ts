@@ -11,7 +11,7 @@ import type { Answer } from "./types.ts";
 
 /** What a group of cancels reports, each as its event comes back and before the order's own update. */
 export interface CancelWatcher {
-  /** A cancel came back, executed or refused. */
+  /** A cancel came back, executed or rejected. */
   arrived(): void;
   /** All of them came back. @param orderIds the orders that they ended */
   done(orderIds: readonly number[]): void;
@@ -128,7 +128,7 @@ export class PendingReplies {
     return -this.lastGroup;
   }
 
-  /** A cancel of a group came back. @param orderId the order that it ended, null where it was refused */
+  /** A cancel of a group came back. @param orderId the order that it ended, null where it was rejected */
   resolveCancel(id: number, orderId: number | null): void {
     const group = this.groups.get(-id);
     if (group === undefined) return;

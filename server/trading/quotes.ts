@@ -24,7 +24,7 @@ import {
   validUntilOf,
 } from "./order-checks.ts";
 import { disconnectFlag, IN_FLIGHT, MARK_ENDING, type OrderStore } from "./order-store.ts";
-import { exchangeIsFull, quotesTooLate, tooManyInFlight } from "./refusals.ts";
+import { exchangeIsFull, quotesTooLate, tooManyInFlight } from "./rejections.ts";
 import { liveOrderJson } from "./slot-json.ts";
 import type { Answer, OrderEntryOptions, Origin, Quote, QuoteTerms, Trader } from "./types.ts";
 

@@ -24,9 +24,9 @@ export class Counters {
   /** By status code: how many orders reached the status. */
   readonly orderUpdates: number[] = ORDER_STATUSES.map(() => 0);
   /** By code of the envelope: requests, and operations of a batch, that got an error. */
-  readonly refusals = new Map<number, number>(Object.values(ErrorKind).map(({ code }) => [code, 0]));
+  readonly rejections = new Map<number, number>(Object.values(ErrorKind).map(({ code }) => [code, 0]));
 
-  refused({ kind }: ApiError): void {
-    this.refusals.set(kind.code, (this.refusals.get(kind.code) ?? 0) + 1);
+  rejected({ kind }: ApiError): void {
+    this.rejections.set(kind.code, (this.rejections.get(kind.code) ?? 0) + 1);
   }
 }

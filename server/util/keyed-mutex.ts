@@ -3,11 +3,11 @@ import { ApiError, ErrorKind } from "../errors.ts";
 
 export class KeyedMutex<K> {
   private readonly busy = new Set<K>();
-  private readonly refusal: string;
+  private readonly rejection: string;
 
-  /** @param refusal the message of the error that the second caller gets */
-  constructor(refusal: string) {
-    this.refusal = refusal;
+  /** @param rejection the message of the error that the second caller gets */
+  constructor(rejection: string) {
+    this.rejection = rejection;
   }
 
   has(key: K): boolean {
@@ -16,7 +16,7 @@ export class KeyedMutex<K> {
 
   /** Runs `action` while it holds the key. @throws ApiError 40900 where the key is busy, and the errors of `action` */
   async run<T>(key: K, action: () => Promise<T>): Promise<T> {
-    if (this.busy.has(key)) throw new ApiError(ErrorKind.conflict, this.refusal);
+    if (this.busy.has(key)) throw new ApiError(ErrorKind.conflict, this.rejection);
     this.busy.add(key);
     try {
       return await action();

@@ -43,7 +43,7 @@ interface PaymentWish {
   readonly write: Exclude<PaymentWrite, { kind: "payWithdrawal" }>;
   /** Everything that both operators must agree on. */
   readonly details: object;
-  /** Refuses a payment that can't be made, before its first approval. */
+  /** Rejects a payment that can't be made, before its first approval. */
   check?(): void;
 }
 

@@ -151,7 +151,7 @@ export class Withdrawals {
     const withdrawal = await this.options.history.withdrawal(id);
     const reference = payout.reference?.toLowerCase();
     const isSame = reference !== undefined && withdrawal?.reference?.toLowerCase() === reference;
-    if (withdrawal === null || !isSame) throw refusalOf(withdrawal);
+    if (withdrawal === null || !isSame) throw rejectionOf(withdrawal);
     return { withdrawal, approval: null };
   }
 
@@ -211,7 +211,7 @@ export class Withdrawals {
   /** Why a withdrawal cannot be decided. @param userId its owner if it must be the caller's; null: anybody's */
   private async whyNot(id: number, userId: number | null): Promise<ApiError> {
     const found = await this.options.history.withdrawal(id);
-    return refusalOf(found === null || (userId !== null && found.userId !== userId) ? null : found);
+    return rejectionOf(found === null || (userId !== null && found.userId !== userId) ? null : found);
   }
 
   private emailOf({ userId }: WithdrawalRow): string {
@@ -231,7 +231,7 @@ export class Withdrawals {
 }
 
 /** The error for a withdrawal that is not pending in memory. */
-function refusalOf(found: Withdrawal | null): ApiError {
+function rejectionOf(found: Withdrawal | null): ApiError {
   if (found === null) return notFound("withdrawal");
   // Its request or its end is durable, but the gateway has not received the reply yet.
   return conflict(found.status === "pending" ? BEING_DECIDED : `the withdrawal is ${found.status}`);

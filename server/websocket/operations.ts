@@ -95,7 +95,7 @@ class OperationReply implements Responder {
   error(error: ApiError): void {
     if (error instanceof RateLimited) this.rate = error.rate;
     this.retryAfter = error.retryAfter;
-    this.options.counters.refused(error);
+    this.options.counters.rejected(error);
     logInternal(this.options.logger, error, this.requestId);
     this.send(errorFields(error, this.requestId));
   }
@@ -316,7 +316,7 @@ const unauthenticated = (purpose: string): ApiError =>
   new ApiError(ErrorKind.unauthenticated, `connect with a token to ${purpose}`);
 
 function senderOf({ principal }: SocketConnection, purpose: string): Sender {
-  return { principal, refusal: principal === null ? unauthenticated(purpose) : null };
+  return { principal, rejection: principal === null ? unauthenticated(purpose) : null };
 }
 
 type Data = Readonly<Record<string, unknown>>;

@@ -60,7 +60,7 @@ export class Replay implements ActiveReplay {
   }
 
   /**
-   * Replays the updates after `sequence`. Refuses with an ApiError: 4040 for a number so old that the updates after it
+   * Replays the updates after `sequence`. Rejects with an ApiError: 4040 for a number so old that the updates after it
    * are gone, 50300 where too many reads are under way.
    * @throws ApiError 40000 for a number in the future, 40900 while another replay is under way
    */
@@ -107,11 +107,11 @@ export class Replay implements ActiveReplay {
 
   private async run(last: number, outcome: ReplayOutcome): Promise<void> {
     let first: UpdatesPage | null = null;
-    let refusal: unknown = null;
+    let rejection: unknown = null;
     try {
       first = this.sequence < last ? await this.readPage() : null;
     } catch (error) {
-      refusal = error;
+      rejection = error;
     }
     if (this.isOver) {
       // If the connection is still open, a token without the scope replaced its own.
@@ -120,14 +120,14 @@ export class Replay implements ActiveReplay {
       return;
     }
     try {
-      if (refusal === null) {
+      if (rejection === null) {
         outcome.started(last);
         this.isAccountDue = true;
         this.connection.orderSequence = this.sequence;
         await this.catchUp(first);
       } else {
         await this.backOut();
-        outcome.refused(refusal);
+        outcome.refused(rejection);
       }
     } catch (error) {
       if (!this.isOver) outcome.failed(error);

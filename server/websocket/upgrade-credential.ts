@@ -1,5 +1,5 @@
 /**
- * Where the token of an upgrade is: `?token=` or `Authorization: Bearer`. A credential anywhere else is refused, since a bot
+ * Where the token of an upgrade is: `?token=` or `Authorization: Bearer`. A credential anywhere else is rejected, since a bot
  * that believes to be signed in would wait for its fills for ever. Checks no token.
  */
 import type { HttpRequest } from "uWebSockets.js";

@@ -67,7 +67,7 @@ export class LogWriter {
 
   /**
    * Commits all of `writes` or none, with their audit log entries; resolves once they are durable and applied. Only the
-   * first write may be of a kind that can be refused; the promise then rejects with an ApiError. Posts in this turn, so in
+   * first write may be of a kind that can be rejected; the promise then rejects with an ApiError. Posts in this turn, so in
    * the order of the calls, unless a write of the same key is in flight or the tables have to be read first. Stamps new
    * rows and entries when it posts: it overwrites their `at` or `createdAt`, unless that came from `time()`.
    * @param kept the record of a request with an Idempotency-Key, durable together with its effect
@@ -107,7 +107,7 @@ export class LogWriter {
   }
 
   /**
-   * Admits all of `writes` or none. Only the first may be of a kind that can be refused.
+   * Admits all of `writes` or none. Only the first may be of a kind that can be rejected.
    * @param facts what was looked up for the first
    */
   private admit(writes: readonly RequestedWrite[], facts: unknown): AdmittedWrite[] {
@@ -115,7 +115,7 @@ export class LogWriter {
     try {
       for (const write of writes) admitted.push(this.roomOf(write).admit(write, admitted.length === 0 ? facts : null));
     } catch (error) {
-      assert(admitted.length === 0, "only the first of several writes can be refused, so none is half admitted");
+      assert(admitted.length === 0, "only the first of several writes can be rejected, so none is half admitted");
       throw error;
     }
     return admitted;

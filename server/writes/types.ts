@@ -48,7 +48,7 @@ export interface WriteResult {
   readonly firstOutcomeId?: number;
 }
 
-/** A write that nothing can refuse any more, with its result. */
+/** A write that nothing can reject any more, with its result. */
 export interface AdmittedWrite {
   /** Null: its row exists already, so that there is nothing to write. */
   readonly write: Write | null;
@@ -68,7 +68,7 @@ export interface WriteRoom<Kind extends WriteKind = WriteKind, Facts = unknown> 
   /** Reads what the tables alone know about the write; null where memory suffices. */
   lookUp?(write: RequestedOf<Kind>): Promise<Facts> | null;
   /**
-   * Runs every check that can refuse the write, and assigns its ids: the log only applies what was admitted. Checks see
+   * Runs every check that can reject the write, and assigns its ids: the log only applies what was admitted. Checks see
    * memory, plus what is admitted and not yet committed.
    * @throws ApiError
    */

@@ -17,22 +17,22 @@ export const nameOf = ({ method, path, unversioned }: Route): string => `${metho
 // ---------------------------------------------------------------- callers
 
 /** The server's response to a token on every route that requires one. */
-export interface Refusal {
+export interface Rejection {
   readonly status: number;
   readonly code: number;
   readonly msg: string;
 }
 
-export const MISSING: Refusal = { status: 401, code: 40100, msg: "a bearer token is required" };
-export const OTHER_SCHEME: Refusal = {
+export const MISSING: Rejection = { status: 401, code: 40100, msg: "a bearer token is required" };
+export const OTHER_SCHEME: Rejection = {
   status: 401,
   code: 40100,
   msg: "the Authorization header is not a bearer token",
 };
-export const INVALID: Refusal = { status: 401, code: 40100, msg: "the token is not valid" };
-const EXPIRED: Refusal = { status: 401, code: 2002, msg: "the token has expired" };
-export const SUSPENDED: Refusal = { status: 403, code: 40300, msg: "the account is suspended" };
-const ELSEWHERE: Refusal = { status: 403, code: 40300, msg: "the token cannot be used from this address" };
+export const INVALID: Rejection = { status: 401, code: 40100, msg: "the token is not valid" };
+const EXPIRED: Rejection = { status: 401, code: 2002, msg: "the token has expired" };
+export const SUSPENDED: Rejection = { status: 403, code: 40300, msg: "the account is suspended" };
+const ELSEWHERE: Rejection = { status: 403, code: 40300, msg: "the token cannot be used from this address" };
 
 export interface Holder {
   readonly kind: TokenKind;
@@ -51,8 +51,8 @@ const oauth = (tier: number, ...scopes: Scope[]): Holder => ({ kind: "oauth", sc
  */
 export const tokens = new Map<string, string | (() => string)>();
 
-/** The name of each token, and its holder or the refusal that it receives. */
-export const CALLERS: readonly (readonly [name: string, what: Refusal | Holder])[] = [
+/** The name of each token, and its holder or the rejection that it receives. */
+export const CALLERS: readonly (readonly [name: string, what: Rejection | Holder])[] = [
   ["no token", MISSING],
   ["another scheme", OTHER_SCHEME],
   ["the scheme alone", OTHER_SCHEME],
@@ -149,9 +149,12 @@ export async function ask(server: TestServer, name: string, probes: readonly Pro
 }
 
 /** Checks in order of precedence: the caller, the kind of token, the scopes, the tier. */
-export function refusalOf({ access, tokens, scope, orScope, minTier }: Route, what: Refusal | Holder): Refusal | null {
+export function rejectionOf(
+  { access, tokens, scope, orScope, minTier }: Route,
+  what: Rejection | Holder,
+): Rejection | null {
   if ("code" in what) return what;
-  const forbidden = (msg: string): Refusal => ({ status: 403, code: 40300, msg });
+  const forbidden = (msg: string): Rejection => ({ status: 403, code: 40300, msg });
   if (!tokens.includes(what.kind)) return forbidden("this kind of token cannot be used here");
   if (access === "operator" && what.isOperator !== true) return forbidden("for operators only");
   const wanted = [scope, orScope].filter((each) => each !== null);
@@ -162,4 +165,4 @@ export function refusalOf({ access, tokens, scope, orScope, minTier }: Route, wh
   return null;
 }
 
-export const shown = ({ status, code, msg }: Answer): Refusal => ({ status, code, msg });
+export const shown = ({ status, code, msg }: Answer): Rejection => ({ status, code, msg });

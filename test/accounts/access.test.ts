@@ -27,7 +27,7 @@ import {
   OTHER_SCHEME,
   PROBES,
   type Probe,
-  refusalOf,
+  rejectionOf,
   SCOPES,
   SUSPENDED,
   shown,
@@ -231,14 +231,14 @@ describe.each(["without limits", "with limits, after a restart"])("%s", (mode) =
     const expected: unknown[] = [];
     for (const [probe, answer] of answers) {
       const { route, name, letIn } = probe;
-      const refusal = route.access === "public" ? null : refusalOf(route, what);
+      const rejection = route.access === "public" ? null : rejectionOf(route, what);
       if (route.oauth && caller !== "no token") {
         // A client that authenticates by an unsupported scheme: RFC 6749, section 5.2.
         found.push([name, answer.status >= 400 && answer.status <= 401]);
         expected.push([name, true]);
-      } else if (refusal !== null) {
+      } else if (rejection !== null) {
         found.push([name, shown(answer)]);
-        expected.push([name, refusal]);
+        expected.push([name, rejection]);
         if (answer.status === 401) expect([name, answer.headers["www-authenticate"]]).toEqual([name, "Bearer"]);
       } else {
         const isBodyRead = route.body !== null && !route.oauth;
@@ -316,7 +316,7 @@ describe.each(["without limits", "with limits, after a restart"])("%s", (mode) =
     const session = new Client(server, people.tier2.accessToken);
     const trader = new Client(server, tokenOf("tier2"));
     const order = await trader.place(terms(market, 0, BUY, 100, 1));
-    /** All state that a refused request might change, except the time of the last use, which may advance. */
+    /** All state that a rejected request might change, except the time of the last use, which may advance. */
     const state = async (): Promise<Row[][]> => {
       const lists = ["/me/personal-access-tokens", "/me/sessions", "/me/oauth-grants", "/me/oauth-clients", "/orders"];
       const rows = await Promise.all(lists.map((list) => session.all<Row>(list)));

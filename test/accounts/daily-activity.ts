@@ -1,5 +1,5 @@
 /**
- * Daily activity as tests see it: what the API reports, what a refused order leaves unchanged, and a plain count of one
+ * Daily activity as tests see it: what the API reports, what a rejected order leaves unchanged, and a plain count of one
  * market to compare with. Amounts are in micro-USDC.
  */
 import { expect } from "vitest";
@@ -34,7 +34,7 @@ export async function expectUsed(user: Client, used: number): Promise<void> {
   expect((await activity(user)).used).toBe(used);
 }
 
-/** Expects a refusal for daily activity: no funds on hold, no order, and Retry-After up to the next UTC day. */
+/** Expects a rejection for daily activity: no funds on hold, no order, and Retry-After up to the next UTC day. */
 export async function expectOverLimit(user: Client, ask: () => Promise<Answer>): Promise<void> {
   const before = [await user.balance(), await activity(user), await user.all<OrderJson>("/orders")];
   const answer = await expectRefused(ask(), 429, 42901, /daily activity/);

@@ -200,7 +200,7 @@ test("parallel splits count before they are done: of forty of 5 USDC twenty pass
   await expectUsed(user, TIER_1);
 });
 
-test("the refusal states what is used, the limit and what the order adds", async () => {
+test("the rejection states what is used, the limit and what the order adds", async () => {
   await awayFromMidnight(TEST_MS);
   const [user, market] = [small(), world.market()];
   await world.split(user, market, 30);
@@ -269,12 +269,12 @@ test("a cancel, an amend, an expiry or a rejection by the book releases its acti
   // Orders that the book rejects.
   await world.split(other, market, 10);
   await other.place(terms(market, 1, SELL, 5_000, 10));
-  const refusals: [more: object, reason: string][] = [
+  const rejections: [more: object, reason: string][] = [
     [{ post_only: true }, "post_only_would_cross"],
     [{ time_in_force: "fok" }, "fok_unfillable"],
     [{ valid_until: Date.now() - 1_000 }, "too_late"],
   ];
-  for (const [more, reason] of refusals) {
+  for (const [more, reason] of rejections) {
     const { id } = await user.place(terms(market, 1, BUY, 5_000, 120, more));
     expect(await ended(user, id)).toMatchObject({ reason, filled: 0 });
     await expectUsed(user, 40 * USDC);
@@ -428,9 +428,9 @@ test("random trading of users at their limits agrees with a plain count at every
   const everyone = [house, ...users];
   const plain = new PlainActivity();
   for (const user of everyone) plain.add(user, (await activity(user)).used);
-  let refusals = 0;
+  let rejections = 0;
   // Some seeds reach the limits late.
-  for (let step = 0; step < 250 || refusals <= 5; step++) {
+  for (let step = 0; step < 250 || rejections <= 5; step++) {
     expect(step).toBeLessThan(1_500);
     const user = random.chance(0.25) ? house : random.pick(users);
     const limit = user === house ? TIER_2 : TIER_1;
@@ -463,7 +463,7 @@ test("random trading of users at their limits agrees with a plain count at every
     expect({ step, used: plain.used(user), adds, status: answer.status, isExpected }).toMatchObject({
       isExpected: true,
     });
-    if (answer.status === 429) refusals++;
+    if (answer.status === 429) rejections++;
     for (const each of everyone) await plain.count(each, market);
     for (const each of everyone) expect([step, await activity(each)]).toMatchObject([step, { used: plain.used(each) }]);
   }

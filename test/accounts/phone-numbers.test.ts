@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { readPhoneNumber } from "../../server/accounts/phone-numbers.ts";
 import { ApiError } from "../../server/errors.ts";
 
-function refusal(text: string): ApiError {
+function rejection(text: string): ApiError {
   try {
     readPhoneNumber(text);
   } catch (error) {
@@ -58,7 +58,7 @@ describe("what isn't E.164 is refused", () => {
     `+${"1".repeat(100_000)}`,
   ];
   test.for(texts.map((text) => [JSON.stringify(text).slice(0, 40), text] as const))("%s", ([, text]) => {
-    const error = refusal(text);
+    const error = rejection(text);
     expect(error.kind.code).toBe(40000);
     expect(error.message).toMatch(/^phone: .*E\.164/);
   });
@@ -75,7 +75,7 @@ describe("a number that its region doesn't have is refused", () => {
     "too short for Germany": "+49111",
   };
   test.for(Object.entries(numbers))("%s: %s", ([, number]) => {
-    expect(refusal(number).message).toBe("phone: must be a valid number");
+    expect(rejection(number).message).toBe("phone: must be a valid number");
   });
 });
 
@@ -92,7 +92,7 @@ describe("a number that gets no text messages is refused", () => {
     "satellite phone": "+881612345678",
   };
   test.for(Object.entries(numbers))("%s: %s", ([, number]) => {
-    const error = refusal(number);
+    const error = rejection(number);
     expect(error.message).toBe("phone: must be a number that can receive text messages");
     expect(error.message).not.toContain(number);
   });

@@ -228,7 +228,7 @@ async function main(): Promise<void> {
   const after = [await moneyOf(link, "victim"), await moneyOf(link, "sentinel")];
   expectThat(JSON.stringify(before) === JSON.stringify(after), `money: ${before} became ${after}`);
   const metrics = (await link.ask(get("/metrics", null))).body.toString();
-  expectThat(!/refusals_total\{code="50000"\} [1-9]/.test(metrics), "an internal error among the refusals");
+  expectThat(!/refusals_total\{code="50000"\} [1-9]/.test(metrics), "an internal error among the rejections");
   expectThat(grownMiB < MAX_GROWN_MIB, `memory grew by ${grownMiB.toFixed(0)} MiB`);
   expectThat(sentinel.percentile(100) < MAX_ORDER_MS, `an order took ${sentinel.percentile(100).toFixed(0)} ms`);
   expectThat(slowest.ms < MAX_ANSWER_MS, `slow: ${slowest.ms.toFixed(0)} ms for ${slowest.what.slice(0, 300)}`);

@@ -152,11 +152,11 @@ test("rebuild refuses a log that has less than the tables, or another exchange's
   withJournal(older, (db) => db.prepare("DELETE FROM batches WHERE number = ?").run(last));
   const other = freshCopy();
   withDatabase(other, (db) => db.exec("UPDATE projection SET exchange = exchange + 1"));
-  const refusals: [string, RegExp][] = [
+  const rejections: [string, RegExp][] = [
     [older, new RegExp(`^exchange\\.db contains batch ${last}, the log ends at ${last - 1}: restore the log`)],
     [other, /^exchange\.db is of another exchange than the log: restore the log/],
   ];
-  for (const [folder, line] of refusals) {
+  for (const [folder, line] of rejections) {
     const before = readFileSync(join(folder, "exchange.db"));
     const { code, out, errors } = await admin(folder, "rebuild", "--replace");
     expect([code, out, errors.trim().split("\n")]).toEqual([1, "", [expect.stringMatching(line)]]);
@@ -407,14 +407,14 @@ test("log reads one archive or journal by itself, and prints readable lines", as
 
 test("log refuses what it can't read with one line", async () => {
   const folder = temporaryFolder();
-  const refusals: [args: string[], message: string | RegExp][] = [
+  const rejections: [args: string[], message: string | RegExp][] = [
     [[], `the log of ${folder} is empty\n`],
     [["--file", join(folder, "none.log.gz")], `there is no ${join(folder, "none.log.gz")}\n`],
     [["--user", "a@example.com"], /there is no .*exchange.db: give an id/],
     [["--from", "noon"], /neither a batch nor a time/],
     [["--order", "x"], /not an integer/],
   ];
-  for (const [args, message] of refusals) {
+  for (const [args, message] of rejections) {
     const run = await admin(folder, "log", ...args);
     expect([args, run.out, run.errors]).toEqual([args, "", expect.stringMatching(message)]);
     expect(run.code).toBeGreaterThan(0);
@@ -465,7 +465,7 @@ test("backups share the archives of their folder, as further names of the same f
 });
 
 test("a backup refuses a log that isn't the tables', a damaged log, and another exchange's archives", async () => {
-  const refusalOf = async (folder: string, to = temporaryFolder()): Promise<string> => {
+  const rejectionOf = async (folder: string, to = temporaryFolder()): Promise<string> => {
     const { code, out, errors } = await admin(folder, "backup", join(to, "copy.db"));
     expect([code, out, readdirSync(to).filter((name) => name !== "log")]).toEqual([1, "", []]);
     return errors;
@@ -473,14 +473,14 @@ test("a backup refuses a log that isn't the tables', a damaged log, and another 
   const folder = freshCopy();
   const all = bodiesIn(folder);
   withJournal(folder, (db) => db.prepare("DELETE FROM batches WHERE number = ?").run(all.length));
-  expect(await refusalOf(folder)).toBe("the log is not the tables'\n");
+  expect(await rejectionOf(folder)).toBe("the log is not the tables'\n");
   withJournal(folder, (db) => db.prepare("DELETE FROM batches").run());
-  expect(await refusalOf(folder)).toBe(`the tables contain batch ${all.length}, the log is empty\n`);
+  expect(await rejectionOf(folder)).toBe(`the tables contain batch ${all.length}, the log is empty\n`);
   const damaged = freshCopy();
   const changed = Buffer.from(all.at(-2)!);
   changed[200] = changed[200]! ^ 1;
   withJournal(damaged, (db) => db.prepare("UPDATE batches SET body = ? WHERE number = ?").run(changed, all.length - 1));
-  expect(await refusalOf(damaged)).toMatch(`batch ${all.length - 1} of the log was changed`);
+  expect(await rejectionOf(damaged)).toMatch(`batch ${all.length - 1} of the log was changed`);
   const other = new DaysLog();
   other.tradeDays(1);
   other.archive();
@@ -488,5 +488,5 @@ test("a backup refuses a log that isn't the tables', a damaged log, and another 
   const to = temporaryFolder();
   cpSync(other.archives, join(to, "log"), { recursive: true });
   rmSync(other.folder, { recursive: true });
-  expect(await refusalOf(freshCopy(), to)).toMatch("is not this exchange's archive of that day");
+  expect(await rejectionOf(freshCopy(), to)).toMatch("is not this exchange's archive of that day");
 });

@@ -1,5 +1,5 @@
 /**
- * A disk that takes no more, for real: the kernel refuses the server's files to grow (RLIMIT_FSIZE, set from outside on
+ * A disk that takes no more, for real: the kernel rejects the server's files to grow (RLIMIT_FSIZE, set from outside on
  * the running process). Under the log, who waits is answered 50000, for what it asked may be durable or not. Trading stops with
  * 50300 and a fatal log line, reads go on, nothing that was acknowledged is lost, and a restart with room trades on. Under the
  * tables alone, trading goes on.
@@ -50,10 +50,10 @@ describe.skipIf(!hasPrlimit).concurrent("a full disk", () => {
       const fatal = await fillDisk(server);
       expect(fatal["thread"]).toMatch(/^engine \d$|^log$/);
       expect(fatal.msg).toMatch(/trading has stopped/);
-      // Some more, so that every connection meets the refusal.
+      // Some more, so that every connection meets the rejection.
       await traffic.more(50);
       await traffic.end();
-      expect(traffic.refusals.get(50300)).toBeGreaterThan(0);
+      expect(traffic.rejections.get(50300)).toBeGreaterThan(0);
       for (const said of traffic.unknown.keys()) expect(said).toBe(UNKNOWN);
       expect(traffic.unanswered.size).toBe(0);
       await expectStopped(server, traffic.overloaded());

@@ -38,7 +38,7 @@ describe.each(variants([[1, 2]] as const, [[3, 1]] as const))("with ENGINE_THREA
       expect(listener.frames.at(-1)).toMatchObject({ event: "system.shutdown" });
       await traffic.end();
       // Not one 500: late requests meet 50300 or a closed socket.
-      expect([...traffic.refusals.keys()]).not.toContain(50000);
+      expect([...traffic.rejections.keys()]).not.toContain(50000);
       expect(placedIds(server.dataDir)).toEqual([...traffic.answeredIds()].sort());
       expectSoundDatabase(server.dataDir);
       server = await server.restart();

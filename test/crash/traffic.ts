@@ -76,7 +76,7 @@ export class Traffic {
   /** Placements that ended without a response, by client order id. */
   readonly unanswered = new Set<string>();
   /** Responses other than success, by code. */
-  readonly refusals = new Map<number, number>();
+  readonly rejections = new Map<number, number>();
   /** Responses with 50000, by message. */
   readonly unknown = new Map<string, number>();
   private readonly options: TrafficOptions;
@@ -273,7 +273,7 @@ export class Traffic {
   }
 
   private count({ code, msg }: Answer): void {
-    if (code !== 0) this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1);
+    if (code !== 0) this.rejections.set(code, (this.rejections.get(code) ?? 0) + 1);
     if (code === 50000) this.unknown.set(msg, (this.unknown.get(msg) ?? 0) + 1);
   }
 

@@ -73,7 +73,7 @@ const OLD_ROUTES: readonly Route[] = [
 
 let socket: us_listen_socket;
 let base: string;
-const lifecycle: { refusal: ApiError | null } = { refusal: null };
+const lifecycle: { rejection: ApiError | null } = { rejection: null };
 let close: () => void;
 
 beforeAll(async () => {
@@ -144,9 +144,9 @@ describe("each response announces it", () => {
   });
 
   test("while the exchange is closed", async () => {
-    lifecycle.refusal = overloaded("starting");
+    lifecycle.rejection = overloaded("starting");
     expect(await headersOf("GET", "/old")).toEqual([ErrorKind.overloaded.status, ANNOUNCED]);
-    lifecycle.refusal = null;
+    lifecycle.rejection = null;
   });
 });
 

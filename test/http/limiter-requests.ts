@@ -47,9 +47,9 @@ export const countOne = (limiter: RateLimiter, ...request: Request): RateState |
 
 export const peekAt = (limiter: RateLimiter, ...request: Request): RateBucketState[] => limiter.peek(queryOf(request));
 
-/** The state, or the refusal. */
+/** The state, or the rejection. */
 export function attempt(consume: () => RateState | null): RateState | RateLimited | null {
-  // A stack of a hundred frames, which Vitest asks for, costs more than all else in a flood of refusals.
+  // A stack of a hundred frames, which Vitest asks for, costs more than all else in a flood of rejections.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {

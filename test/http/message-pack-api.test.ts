@@ -352,7 +352,7 @@ describe("the WebSocket", () => {
   });
 
   /** The next answer without an id. */
-  async function refusal(socket: Socket, send: () => void): Promise<Acknowledgement> {
+  async function rejection(socket: Socket, send: () => void): Promise<Acknowledgement> {
     const count = socket.acknowledgements.length;
     send();
     return socket.until(() => socket.acknowledgements[count], "an answer");
@@ -364,7 +364,7 @@ describe("the WebSocket", () => {
       [packed, '{"op":"ping","id":1}'],
       [json, pack({ op: "ping", id: 1 })],
     ] as const) {
-      const answer = await refusal(socket, () => socket.socket.send(message));
+      const answer = await rejection(socket, () => socket.socket.send(message));
       expect(answer).toMatchObject({ id: null, code: 40000, data: null });
       await socket.fence();
       await socket.close();
@@ -373,7 +373,7 @@ describe("the WebSocket", () => {
 
   test.each(MALFORMED)("a message of %s is 40000, and the connection stays open", async (_, bytes) => {
     const socket = await Socket.open(world.server, null, PACKED);
-    const answer = await refusal(socket, () => socket.socket.send(bytes, { binary: true }));
+    const answer = await rejection(socket, () => socket.socket.send(bytes, { binary: true }));
     expect(answer).toMatchObject({ id: null, code: 40000, data: null });
     await socket.fence();
     await socket.close();

@@ -10,7 +10,7 @@ export function expectAnswer(answer: Answer, status: number, limit: number, rema
   expectRate(rateOf(answer), limit, remaining);
 }
 
-/** A refused operation of the WebSocket. */
+/** A rejected operation of the WebSocket. */
 export function expectLimitedAck(answer: Acknowledgement, limit: number): void {
   expect([answer.code, answer.data]).toEqual([42900, null]);
   expectRate(answer.rate_limit, limit, 0);

@@ -141,7 +141,7 @@ describe("sign-in", () => {
     expect(signingIn(limiter, 500, "b@example.com", NOON)).toBe(10);
   });
 
-  test("passes 100 times from one address, whatever it names and whoever is known there; a refusal takes nothing", () => {
+  test("passes 100 times from one address, whatever it names and whoever is known there; a rejection takes nothing", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const consume = (n: number, isKnown = false) =>
       attempt(() => countOne(limiter, LOGIN, "identifier", null, ADDRESS, NOON, `${n}@example.com`, 1, isKnown));
@@ -152,9 +152,9 @@ describe("sign-in", () => {
       }
     }
     expect(attempt(() => countOne(limiter, LOGIN, "identifier", null, ADDRESS, NOON))).toBeInstanceOf(RateLimited);
-    // A refusal by address leaves the identifiers their own.
+    // A rejection by address leaves the identifiers their own.
     for (let n = 100; n < 200; n++) expect(signingIn(limiter, 20, `${n}@example.com`, NOON)).toBe(10);
-    // A refusal by identifier leaves the address its own.
+    // A rejection by identifier leaves the address its own.
     const fresh = new RateLimiter(DEFAULT_RATE_LIMITS);
     for (let i = 0; i < 500; i++)
       attempt(() => countOne(fresh, LOGIN, "identifier", null, ADDRESS, NOON, "a@example.com"));

@@ -66,7 +66,7 @@ test("one e-mail has ten sign-ins a minute, whatever its address and case, right
   expectAnswer(await login(nobody, email.toUpperCase(), WRONG), 401, 10, 8);
   expectAnswer(await login(nobody, email.replace("person", "PeRsOn"), PASSWORD), 200, 10, 7);
   for (let n = 6; n >= 0; n--) expectAnswer(await login(nobody, email, WRONG), 401, 10, n);
-  // The right password is refused as well: a different response would give it away.
+  // The right password is rejected as well: a different response would give it away.
   for (const spelled of [email, email.toUpperCase()]) expectLimited(await login(nobody, spelled, PASSWORD), 10);
   expectLimited(await login(nobody, email, WRONG), 10);
 });
@@ -120,7 +120,7 @@ test("a body without an e-mail counts by address, a hundred a minute", async () 
   for (const [, body, headers] of bodies) {
     expectLimited(await caller.request("POST", "/auth/login", body, headers), 100);
   }
-  // That refuses all sign-ins from the address, and neither the e-mail nor another address.
+  // That rejects all sign-ins from the address, and neither the e-mail nor another address.
   const email = freshEmail();
   expectLimited(await caller.request("POST", "/auth/login", { email, password: WRONG }), 100);
   expectAnswer(await login(caller, email, WRONG), 401, 10, 9);
@@ -187,11 +187,11 @@ test("requests for mails count by address as well: a hundred e-mails a minute fr
   for (let n = 0; n < 91; n++) expectAnswer(await ask(caller, n), 202, 10, 9);
   for (let n = 91; n < 100; n++) expectAnswer(await ask(caller, n), 202, 100, 99 - n);
   for (const n of [0, 100]) expectLimited(await ask(caller, n), 100);
-  // A refusal by address takes nothing from the e-mail's ten, from another route or from another address.
+  // A rejection by address takes nothing from the e-mail's ten, from another route or from another address.
   expectAnswer(await ask(anyone(), 100), 202, 10, 9);
   expectAnswer(await ask(anyone(), 0), 202, 10, 8);
   expectAnswer(await caller.request("POST", "/auth/resend-verification", { email: "many0@example.com" }), 202, 10, 9);
-  // A refusal by e-mail takes nothing from the address's hundred.
+  // A rejection by e-mail takes nothing from the address's hundred.
   const other = anyone();
   for (let n = 9; n >= 0; n--) expectAnswer(await ask(other, 200), 202, 10, n);
   for (let n = 0; n < 120; n++) expectLimited(await ask(other, 200), 10);
@@ -206,7 +206,7 @@ test("one e-mail at its limit leaves another e-mail from the same address alone"
   for (let n = 0; n < 5; n++) expectLimited(await ask(one), 10);
   expectAnswer(await ask(other), 401, 10, 9);
   expectAnswer(await caller.request("POST", "/auth/login", { email: other, password: PASSWORD }), 200, 10, 8);
-  // The address has sent twelve: refusals took nothing.
+  // The address has sent twelve: rejections took nothing.
   expectAnswer(await caller.request("POST", "/auth/login", {}), 400, 100, 87);
 });
 
@@ -222,7 +222,7 @@ test("a refused sign-in takes nothing: the wait only gets shorter", async () => 
     expect([now.after <= last.after, now.reset <= last.reset]).toEqual([true, true]);
     last = now;
   }
-  // Two hundred refusals leave the address its hundred, too.
+  // Two hundred rejections leave the address its hundred, too.
   expectAnswer(await caller.request("POST", "/auth/login", {}), 400, 100, 99);
 });
 
@@ -274,7 +274,7 @@ test("one address has a hundred sign-ins a minute, whatever they name, known acc
   expectAnswer(await sign(email, PASSWORD), 200, 100, 0);
   for (const who of [email, "nobody-1@example.com", "fresh@example.com"]) expectLimited(await sign(who, PASSWORD), 100);
   expectLimited(await caller.request("POST", "/auth/login", {}), 100);
-  // Refusals took nothing from the e-mails.
+  // Rejections took nothing from the e-mails.
   expectAnswer(await login(caller, "fresh@example.com", WRONG), 401, 10, 9);
   // Another route still has its hundred.
   expectAnswer(await caller.request("GET", "/time"), 200, 100, 99);
@@ -359,7 +359,7 @@ test("all of a user's tokens, of any kind and from any address, share a hundred 
   const all = [session, pat, oauth];
   for (let n = 99; n >= 0; n--) expectAnswer(await all[n % 3]!.elsewhere("GET", "/me"), 200, 100, n);
   for (const each of all) expectLimited(await each.elsewhere("GET", "/me"), 100);
-  // Other paths have other buckets, and refusals for the scope or the kind of token count.
+  // Other paths have other buckets, and rejections for the scope or the kind of token count.
   expectAnswer(await session.request("GET", "/wallet/balance"), 200, 100, 99);
   expectAnswer(await oauth.request("GET", "/wallet/balance"), 200, 100, 98);
   expectAnswer(await pat.request("GET", "/me/sessions"), 403, 100, 99);

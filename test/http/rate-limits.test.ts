@@ -1,5 +1,5 @@
 /**
- * Rate limits of orders and market data, over real sockets: headers, refusals that cost nothing, one set of buckets for
+ * Rate limits of orders and market data, over real sockets: headers, rejections that cost nothing, one set of buckets for
  * REST and the WebSocket, by user and by address. Sign-in is rate-limits-identity.test.ts, settings are
  * rate-limit-settings.test.ts, the sliding window is rate-limiter.test.ts. The server trusts a proxy, and each test has its
  * own address.
@@ -90,14 +90,14 @@ test("the 31st placement in a minute is refused, places nothing and costs nothin
   const [one, second, third] = [caller(address), caller(address), caller(address)];
   for (let n = 29; n >= 0; n--) expectRate(rateOf(await one.place()), 30, n);
   for (let n = 0; n < 12; n++) expectLimited(await one.place({ price: 200 }), 30);
-  // A malformed placement counts before the server reads it, so the refusal is the same.
+  // A malformed placement counts before the server reads it, so the rejection is the same.
   expectLimited(await one.place({ price: 0 }), 30);
   const live = await one.request<{ items: OrderJson[] }>("GET", "/orders?limit=200");
   expect(live.data.items.map(({ price }) => price)).toEqual(Array(30).fill(100));
-  // The address has exactly thirty more: refusals took none of them.
+  // The address has exactly thirty more: rejections took none of them.
   for (let n = 29; n >= 0; n--) expectRate(rateOf(await second.place()), 30, n);
   expectLimited(await third.place(), 60);
-  // A refusal by address takes nothing from the third user.
+  // A rejection by address takes nothing from the third user.
   expectRate(rateOf(await new Caller(third.client, freshAddress()).place()), 30, 29);
 });
 
@@ -233,7 +233,7 @@ test("a request counts by user with a valid token, else by address, on public ro
   expectRate(rateOf(await nobody.request("GET", "/markets")), 100, 99);
   expectRate(rateOf(await caller(address).request("GET", "/time")), 100, 99);
   expectRate(rateOf(await new Caller(world.anonymous(), freshAddress()).request("GET", "/time")), 100, 99);
-  // A request without a valid token is refused, and counts all the same.
+  // A request without a valid token is rejected, and counts all the same.
   const refused = await forged.place();
   expect(refused.code).toBe(40100);
   expectRate(rateOf(refused), 100, 99);

@@ -42,7 +42,7 @@ describe("bodies", () => {
       expect(wire.answers().map((answer) => [length, answer.status, answer.body["code"]])).toEqual([
         [length, status, status === 202 ? 0 : 40000],
       ]);
-      // The server must close: it would take the rest of a refused body for a request.
+      // The server must close: it would take the rest of a rejected body for a request.
       if (status === 413) await wire.ended;
       else wire.socket.destroy();
     }

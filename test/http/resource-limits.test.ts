@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 describe("WebSocket connections of one IP address", () => {
-  /** Opens one from an address; returns the socket, or the status where the server refuses it. */
+  /** Opens one from an address; returns the socket, or the status where the server rejects it. */
   function open(address: string, query = ""): Promise<WebSocket | number> {
     const url = `ws://127.0.0.1:${world.server.port}/api/v1/ws${query}`;
     const socket = new WebSocket(url, { headers: { "X-Forwarded-For": address } });

@@ -82,7 +82,7 @@ function rig() {
     { id: 1, ...texts, status: MarketStatus.open, sets: 0, opensAt: 1, closesAt: NOW, createdAt: 1, proposedBy: null, ...UNDECIDED, firstOutcomeId: 1, outcomes: 2 },
     outcomes,
   ); // biome-ignore format: one row
-  /** Writes commands until not even those find room that can't be refused. */
+  /** Writes commands until not even those find room that can't be rejected. */
   const fill = (): void => {
     while (exchange.writer.hasReservedRoom(1)) exchange.writer.probe(() => 0);
     exchange.writer.publish();

@@ -145,7 +145,7 @@ class Lives {
     this.seen.add(`place ${code}`);
   }
 
-  /** One more market's life, with every refusal that chance may have left out. */
+  /** One more market's life, with every rejection that chance may have left out. */
   async wholeLife(): Promise<void> {
     await this.make(false);
     const market = this.markets.at(-1)!;

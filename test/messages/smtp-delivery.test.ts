@@ -76,7 +76,7 @@ describe.skipIf(!hasOpenssl())("mails by SMTP", () => {
 
   test("a rejected recipient delays no other mail, and is retried", async () => {
     const [refused, other] = [freshEmail("refused"), freshEmail("other")];
-    mails.refusals.set(refused, 1);
+    mails.rejections.set(refused, 1);
     expect((await register(server, refused)).status).toBe(201);
     await server.logged(({ kind, responseCode }) => kind === "mail" && responseCode === 550);
     expect((await register(server, other)).status).toBe(201);

@@ -444,7 +444,7 @@ describe("a flood of forged tokens", () => {
     return answers;
   }
 
-  /** Expects refusals only, and one for each request. */
+  /** Expects rejections only, and one for each request. */
   function expectRefusals(answers: Map<string, number>, total: number): void {
     expect([...answers.keys()].filter((answer) => !["401 40100", "503 50300"].includes(answer))).toEqual([]);
     expect([...answers.values()].reduce((sum, count) => sum + count, 0)).toBe(total);

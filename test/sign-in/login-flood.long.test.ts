@@ -1,6 +1,6 @@
 /**
  * A flood of sign-ins with wrong passwords must neither slow down trading nor lock out other users. The test sends
- * 10,000 sign-ins, or the number in TEST_LOGINS. It runs for a long time: the server sends at most 2,000 refusals a
+ * 10,000 sign-ins, or the number in TEST_LOGINS. It runs for a long time: the server sends at most 2,000 rejections a
  * second (100,000 take a minute and a half), and the test pauses the flood repeatedly to measure calm and flooded
  * windows side by side. It prints its figures.
  *
@@ -284,7 +284,7 @@ interface Wave {
   readonly maxMs: number;
 }
 
-/** The rate limit refuses these at 2,000 a second: four waves reach TOTAL in one lap. */
+/** The rate limit rejects these at 2,000 a second: four waves reach TOTAL in one lap. */
 const FAST = { connections: 64, requests: Math.ceil(TOTAL * 0.25), maxMs: 20_000 };
 /** Each of these costs a hash, so the server responds to few of them in time. */
 const SLOW = { connections: 64, requests: 5_000, maxMs: 2_500 };
@@ -396,7 +396,7 @@ test("an owner signs in from a known address beside thousands of addresses that 
     from: null,
     name: "crowd",
   });
-  // The queue of strangers exceeds the longest wait, so the server refuses the oldest requests.
+  // The queue of strangers exceeds the longest wait, so the server rejects the oldest requests.
   await eventually(async () => expect((await flood.counts())["503"] ?? 0).toBeGreaterThan(0));
   const stranger = timed(() => from("198.51.100.99", "person7"));
   const owners: [number, number][] = [];

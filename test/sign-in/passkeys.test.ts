@@ -220,10 +220,10 @@ describe("an exchange whose PUBLIC_URL has no host name or no https has no passk
     ["http://exchange.test", /passkeys need https/],
   ] as const;
 
-  test.each(urls)("%s", (url, words) => expect(new Passkeys(() => url).refusal).toMatch(words));
+  test.each(urls)("%s", (url, words) => expect(new Passkeys(() => url).rejection).toMatch(words));
 
   test.each([ORIGIN, "http://localhost:8080", "http://exchange.localhost"])("%s does", (url) => {
-    expect(new Passkeys(() => url).refusal).toBeNull();
+    expect(new Passkeys(() => url).rejection).toBeNull();
   });
 
   test("the server tells the user why, and rejects an enrolment", async () => {

@@ -322,7 +322,7 @@ describe("allowed addresses", () => {
       expect([address, await refusedUpgrade(server, made.token, headers)]).toEqual([address, [403, 40300]]);
     }
     await expectRefused(askMe(client), 403, 40300);
-    // A refused request does not update the last use.
+    // A rejected request does not update the last use.
     expect((await recordOf(session, made.id)).last_used_at).toBeNull();
     for (const address of good) {
       const headers = { "X-Forwarded-For": address };

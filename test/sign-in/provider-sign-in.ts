@@ -1,4 +1,4 @@
-/** Sign-ins at one or two providers without a server, and their refusals. */
+/** Sign-ins at one or two providers without a server, and their rejections. */
 import { expect } from "vitest";
 import { ApiError } from "../../server/errors.ts";
 import { type SocialProvider, SocialSignIn } from "../../server/sign-in/social-sign-in.ts";
@@ -17,8 +17,8 @@ export function signInAt(...providers: SocialProvider[]): SocialSignIn {
   return new SocialSignIn({ providers, redirectUri });
 }
 
-/** The refusal. Neither the response nor the log may contain a secret. */
-export async function refusal(promise: Promise<unknown>, secrets: readonly string[] = []): Promise<[number, string]> {
+/** The rejection. Neither the response nor the log may contain a secret. */
+export async function rejection(promise: Promise<unknown>, secrets: readonly string[] = []): Promise<[number, string]> {
   const thrown: unknown = await promise.then(
     (value) => expect.fail(`not refused: ${JSON.stringify(value)}`),
     (error: unknown) => error,

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { DISCOVERY_MS, MAX_ATTEMPTS, type SocialIdentity, SocialSignIn } from "../../server/sign-in/social-sign-in.ts";
-import { FAILED, NOW, providerAt, redirectUri, refusal, signInAt, UNKNOWN, UNREACHABLE } from "./provider-sign-in.ts";
+import { FAILED, NOW, providerAt, redirectUri, rejection, signInAt, UNKNOWN, UNREACHABLE } from "./provider-sign-in.ts";
 
 /** The forger's responses in place of the honest provider's. Each receives the parts of the honest response. */
 interface Forgery {
@@ -127,7 +127,7 @@ describe("at a forger", () => {
   };
   test.for(Object.entries(wrongTokens))("an ID token with %s is refused", async ([, idToken]) => {
     expect(await tryWith({ idToken: (claims) => forger.sign(claims) })).toMatchObject({ subject: "mallory" });
-    expect(await refusal(tryWith({ idToken }), secrets)).toEqual(FAILED);
+    expect(await rejection(tryWith({ idToken }), secrets)).toEqual(FAILED);
   });
 
   const mails: [string, Record<string, unknown>, Record<string, unknown> | null, string | null, boolean][] = [
@@ -156,7 +156,7 @@ describe("at a forger", () => {
 
   test("userinfo of another subject is refused", async () => {
     const userinfo = { sub: "alice", email: "alice@example.com", email_verified: true };
-    expect(await refusal(tryWith({ userinfo }), secrets)).toEqual(FAILED);
+    expect(await rejection(tryWith({ userinfo }), secrets)).toEqual(FAILED);
   });
 
   test("a document of almost a megabyte is read", async () => {
@@ -227,7 +227,7 @@ describe("at a forger", () => {
   test.for(Object.entries(broken))("a provider that %s is unreachable, until it works", async ([, forgery]) => {
     const social = signInAt(providerAt(forger));
     forger.forgery = forgery;
-    const both = [1, 2].map(() => refusal(social.start("one", null, NOW), [forger.clientSecret]));
+    const both = [1, 2].map(() => rejection(social.start("one", null, NOW), [forger.clientSecret]));
     expect(await Promise.all(both)).toEqual([UNREACHABLE, UNREACHABLE]);
     expect(requestsOf(DISCOVERY)).toHaveLength(1);
     expect(await tryWith({}, social)).toMatchObject({ subject: "mallory" });
@@ -244,18 +244,18 @@ describe("at a forger", () => {
       },
     ];
     for (const fail of failures) {
-      expect(await refusal(tryWith({ answers: { [path]: fail } }), secrets)).toEqual(UNREACHABLE);
+      expect(await rejection(tryWith({ answers: { [path]: fail } }), secrets)).toEqual(UNREACHABLE);
     }
     const refuse = (response: ServerResponse): void => {
       response.writeHead(400, { "content-type": "application/json" }).end('{"error":"invalid_grant"}');
     };
-    expect(await refusal(tryWith({ answers: { [path]: refuse } }), secrets)).toEqual(FAILED);
+    expect(await rejection(tryWith({ answers: { [path]: refuse } }), secrets)).toEqual(FAILED);
   });
 
   test("a provider that does not respond within five seconds is unreachable", async () => {
     const begin = performance.now();
     const forgery: Forgery = { answers: { [DISCOVERY]: () => {} } };
-    expect(await refusal(tryWith(forgery))).toEqual(UNREACHABLE);
+    expect(await rejection(tryWith(forgery))).toEqual(UNREACHABLE);
     expect(performance.now() - begin).toBeGreaterThan(4_900);
   });
 
@@ -267,7 +267,7 @@ describe("at a forger", () => {
     };
     const [first, second] = [await begin(), await begin()];
     for (let index = 1; index < MAX_ATTEMPTS; index++) await begin();
-    expect(await refusal(social.finish("one", first.query, first.binding, NOW))).toEqual(UNKNOWN);
+    expect(await rejection(social.finish("one", first.query, first.binding, NOW))).toEqual(UNKNOWN);
     expect(await social.finish("one", second.query, second.binding, NOW)).toMatchObject({ subject: "mallory" });
   });
 });

@@ -10,7 +10,7 @@ import {
   type SocialSignIn,
 } from "../../server/sign-in/social-sign-in.ts";
 import { TestProvider } from "../support/oidc-provider.ts";
-import { FAILED, NOW, providerAt, redirectUri, refusal, signInAt, UNKNOWN, UNREACHABLE } from "./provider-sign-in.ts";
+import { FAILED, NOW, providerAt, redirectUri, rejection, signInAt, UNKNOWN, UNREACHABLE } from "./provider-sign-in.ts";
 
 const REDIRECT_URIS = [redirectUri("one"), redirectUri("two")];
 
@@ -82,7 +82,7 @@ describe("at a real provider", () => {
     const social = signInAt(providerAt(real));
     const { query, binding } = await callbackOf(social, "bob");
     expect(await social.finish("one", query, binding, NOW)).toMatchObject({ subject: "bob" });
-    expect(await refusal(social.finish("one", query, binding, NOW))).toEqual(UNKNOWN);
+    expect(await rejection(social.finish("one", query, binding, NOW))).toEqual(UNKNOWN);
   });
 
   test("of two concurrent callbacks with one state one is refused", async () => {
@@ -96,9 +96,9 @@ describe("at a real provider", () => {
     const social = signInAt(providerAt(real));
     const { query, state, binding } = await callbackOf(social, "bob");
     const strange = query.replace(state, "A".repeat(43));
-    expect(await refusal(social.finish("one", strange, binding, NOW))).toEqual(UNKNOWN);
+    expect(await rejection(social.finish("one", strange, binding, NOW))).toEqual(UNKNOWN);
     for (const none of ["", "?", "?state", "?code=abc", "?error=access_denied", "%%%"]) {
-      expect(await refusal(social.finish("one", none, binding, NOW))).toEqual(UNKNOWN);
+      expect(await rejection(social.finish("one", none, binding, NOW))).toEqual(UNKNOWN);
     }
     expect(await social.finish("one", query, binding, NOW)).toMatchObject({ subject: "bob" });
   });
@@ -107,7 +107,7 @@ describe("at a real provider", () => {
     const social = signInAt(providerAt(real));
     const [inTime, late] = [await callbackOf(social, "bob"), await callbackOf(social, "bob")];
     expect(await social.finish("one", inTime.query, inTime.binding, NOW + ATTEMPT_MS - 1)).toBeDefined();
-    expect(await refusal(social.finish("one", late.query, late.binding, NOW + ATTEMPT_MS))).toEqual(UNKNOWN);
+    expect(await rejection(social.finish("one", late.query, late.binding, NOW + ATTEMPT_MS))).toEqual(UNKNOWN);
   });
 
   test("another browser cannot finish, and its attempt uses up the state", async () => {
@@ -115,8 +115,8 @@ describe("at a real provider", () => {
     const theirs = await callbackOf(social, "bob");
     for (const wrong of [null, "", "A".repeat(43), theirs.binding]) {
       const { query, binding } = await callbackOf(social, "alice");
-      expect(await refusal(social.finish("one", query, wrong, NOW), [binding])).toEqual(UNKNOWN);
-      expect(await refusal(social.finish("one", query, binding, NOW), [binding])).toEqual(UNKNOWN);
+      expect(await rejection(social.finish("one", query, wrong, NOW), [binding])).toEqual(UNKNOWN);
+      expect(await rejection(social.finish("one", query, binding, NOW), [binding])).toEqual(UNKNOWN);
     }
   });
 
@@ -124,7 +124,7 @@ describe("at a real provider", () => {
     const social = signInAt(providerAt(real, "one"), providerAt(other, "two"));
     for (const elsewhere of ["two", "three", "constructor"]) {
       const { query, binding } = await callbackOf(social, "alice", "one");
-      expect(await refusal(social.finish(elsewhere, query, binding, NOW))).toEqual(UNKNOWN);
+      expect(await rejection(social.finish(elsewhere, query, binding, NOW))).toEqual(UNKNOWN);
     }
     const { query, binding } = await callbackOf(social, "alice", "two");
     expect(await social.finish("two", query, binding, NOW)).toMatchObject({ issuer: other.issuer });
@@ -138,7 +138,7 @@ describe("at a real provider", () => {
       expect(parameters.get("iss")).toBe(real.issuer);
       if (issuer === null) parameters.delete("iss");
       else parameters.set("iss", issuer);
-      expect(await refusal(social.finish("one", parameters.toString(), binding, NOW))).toEqual(FAILED);
+      expect(await rejection(social.finish("one", parameters.toString(), binding, NOW))).toEqual(FAILED);
     }
   });
 
@@ -146,7 +146,10 @@ describe("at a real provider", () => {
     const social = signInAt(providerAt(real));
     const { query, binding } = await callbackOf(social, null);
     expect(query).toContain("error=access_denied");
-    expect(await refusal(social.finish("one", query, binding, NOW))).toEqual([40100, "the sign-in was denied at one"]);
+    expect(await rejection(social.finish("one", query, binding, NOW))).toEqual([
+      40100,
+      "the sign-in was denied at one",
+    ]);
   });
 
   test("a code that is tampered with, missing, doubled or of another sign-in is refused", async () => {
@@ -165,21 +168,21 @@ describe("at a real provider", () => {
       const code = parameters.get("code")!;
       change(parameters);
       const secrets = [code, foreign, binding, real.clientSecret];
-      expect(await refusal(social.finish("one", parameters.toString(), binding, NOW), secrets)).toEqual(FAILED);
+      expect(await rejection(social.finish("one", parameters.toString(), binding, NOW), secrets)).toEqual(FAILED);
     }
   });
 
   test("a wrong client secret is refused, and not disclosed", async () => {
     const social = signInAt({ ...providerAt(real), clientSecret: "not the secret" });
     const { query, binding } = await callbackOf(social, "alice");
-    expect(await refusal(social.finish("one", query, binding, NOW), ["not the secret"])).toEqual(FAILED);
+    expect(await rejection(social.finish("one", query, binding, NOW), ["not the secret"])).toEqual(FAILED);
   });
 
   test("a provider that is down is unreachable, and works once it is up", async () => {
     const before = await TestProvider.start(REDIRECT_URIS);
     await before.close();
     const social = signInAt({ ...providerAt(before), clientSecret: "unused so far" });
-    expect(await refusal(social.start("one", null, NOW))).toEqual(UNREACHABLE);
+    expect(await rejection(social.start("one", null, NOW))).toEqual(UNREACHABLE);
     const after = await TestProvider.start(REDIRECT_URIS, before.port);
     try {
       const { location } = await social.start("one", null, NOW);
@@ -196,7 +199,7 @@ describe("at a real provider", () => {
     const query = new URL(await mortal.signInAt(location, "alice")).search;
     await mortal.close();
     const secrets = [binding, mortal.clientSecret, new URLSearchParams(query).get("code")!];
-    expect(await refusal(social.finish("one", query, binding, NOW), secrets)).toEqual(UNREACHABLE);
+    expect(await rejection(social.finish("one", query, binding, NOW), secrets)).toEqual(UNREACHABLE);
   });
 
   test("a provider is offered, and starts a sign-in, only in its jurisdictions", async () => {
@@ -204,10 +207,10 @@ describe("at a real provider", () => {
     expect(social.offered("US")).toEqual(["one", "two"]);
     expect(social.offered("FR")).toEqual(["two"]);
     expect(social.offered(null)).toEqual(["two"]);
-    expect(await refusal(social.start("one", "FR", NOW))).toEqual([40300, "one is not offered in this jurisdiction"]);
-    expect(await refusal(social.start("one", null, NOW))).toEqual([40000, "jurisdiction: required for one"]);
-    expect(await refusal(social.start("three", "US", NOW))).toEqual([4040, "no such sign-in provider"]);
-    expect(await refusal(social.start("__proto__", "US", NOW))).toEqual([4040, "no such sign-in provider"]);
+    expect(await rejection(social.start("one", "FR", NOW))).toEqual([40300, "one is not offered in this jurisdiction"]);
+    expect(await rejection(social.start("one", null, NOW))).toEqual([40000, "jurisdiction: required for one"]);
+    expect(await rejection(social.start("three", "US", NOW))).toEqual([4040, "no such sign-in provider"]);
+    expect(await rejection(social.start("__proto__", "US", NOW))).toEqual([4040, "no such sign-in provider"]);
     expect((await social.start("one", "DE", NOW)).location).toContain(real.issuer);
     expect((await social.start("two", null, NOW)).location).toContain(other.issuer);
   });

@@ -6,7 +6,7 @@ import { SmallWorld } from "./small-world.ts";
 
 const DAY_MS = 86_400_000;
 
-/** The error code of a refused call, 0 on success. */
+/** The error code of a rejected call, 0 on success. */
 function codeOf(act: () => void): number {
   try {
     act();

@@ -348,7 +348,7 @@ export class Committed {
     ensure(reply === null || reply.firstEntry === first, `first entry ${reply?.firstEntry}, not ${first}`);
   }
 
-  /** Nothing that the gateway posts could be refused, and its ids follow each other. */
+  /** Nothing that the gateway posts could be rejected, and its ids follow each other. */
   private expectAdmissible(write: Write): void {
     switch (write.kind) {
       case "createUser":

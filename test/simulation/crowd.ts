@@ -81,7 +81,7 @@ export class Crowd {
   /** The accounts that trade only with each other (self-dealers.ts), and whether they act next. */
   dealers: readonly number[] = [];
   isDealing = false;
-  /** The error of a rejected promise, unless it is a refusal. */
+  /** The error of a rejected promise, unless it is a rejection. */
   failed: unknown = null;
   private readonly pending = new Set<PendingRequest>();
   private lastNumber = 0;
@@ -153,7 +153,7 @@ export class Crowd {
     ensure(this.pending.delete(request), `${request.name} gets its reply in the life that it was sent in`);
   }
 
-  /** Sends a request; it stays pending only if the exchange accepts it. @throws ApiError on an immediate refusal */
+  /** Sends a request; it stays pending only if the exchange accepts it. @throws ApiError on an immediate rejection */
   send(request: PendingRequest, act: () => void): void {
     try {
       act();
@@ -163,7 +163,7 @@ export class Crowd {
     }
   }
 
-  /** Sends a request that the exchange may refuse. */
+  /** Sends a request that the exchange may reject. */
   attempt(request: PendingRequest, act: () => void): void {
     try {
       this.send(request, act);
@@ -174,7 +174,7 @@ export class Crowd {
   }
 
   refused(what: string, error: ApiError): void {
-    this.tally.add("refusal", String(error.kind.code));
+    this.tally.add("rejection", String(error.kind.code));
     if (!this.life.exchange.writer.haveRoom) this.tally.add("full", "command ring");
     if (!this.life.exchange.store.hasSlots(1)) this.tally.add("full", "slots");
     this.hash.text(error.kind.code, what);

@@ -14,7 +14,7 @@ import {
   type Placement,
   ReferenceBook,
   type ReferenceOrder,
-  type Refusal,
+  type Rejection,
   type SideNumber,
 } from "../engine/book/reference-book.ts";
 
@@ -30,7 +30,7 @@ export class Executed {
   /** By slot: the order that was placed in it last. */
   private readonly slots: number[] = [];
   private readonly matches: Match[] = [];
-  private readonly refusals: Refusal[] = [];
+  private readonly rejections: Rejection[] = [];
   /** The orders and markets that the current batch named. */
   private readonly changed = new Set<number>();
   private readonly markets = new Set<number>();
@@ -40,7 +40,7 @@ export class Executed {
     this.tape.read(events);
     this.tape.ended.length = 0;
     for (const { kind, orderId } of events) {
-      // A refusal may name an order of long ago, and a stamp has its time there.
+      // A rejection may name an order of long ago, and a stamp has its time there.
       if (orderId !== 0 && kind !== "batchMatched" && !kind.endsWith("Refused")) this.changed.add(orderId);
     }
   }
@@ -80,7 +80,7 @@ export class Executed {
         return this.restore(words, doubles, w);
       case R.CommandKind.cancelOrder: {
         const book = this.marketOf.get(id)?.book;
-        if (book === undefined) this.refusals.push({ id, command: "cancel", reason: null });
+        if (book === undefined) this.rejections.push({ id, command: "cancel", reason: null });
         else {
           book.cancel(id, C.REASONS[R.cancelReasonOf(packed)]!);
           this.gather(book);
@@ -111,7 +111,7 @@ export class Executed {
 
   private gather(book: ReferenceBook): void {
     if (book.matches.length > 0) this.matches.push(...book.matches.splice(0));
-    if (book.refusals.length > 0) this.refusals.push(...book.refusals.splice(0));
+    if (book.rejections.length > 0) this.rejections.push(...book.rejections.splice(0));
   }
 
   private placement(words: Int32Array, doubles: Float64Array, w: number): Placement {
@@ -182,8 +182,8 @@ export class Executed {
     const { tape } = this;
     ensure(tape.matches.length === this.matches.length, `${tape.matches.length} matches, not ${this.matches.length}`);
     for (let i = 0; i < this.matches.length; i++) sameMatch(tape.matches[i]!, this.matches[i]!);
-    same(tape.refusals, this.refusals, "refusals");
-    for (const list of [tape.matches, this.matches, tape.refusals, this.refusals]) list.length = 0;
+    same(tape.rejections, this.rejections, "refusals");
+    for (const list of [tape.matches, this.matches, tape.rejections, this.rejections]) list.length = 0;
     for (const id of this.changed) {
       const expected = this.marketOf.get(id)!.book.orders.get(id)!;
       const actual = tape.orders.get(id);

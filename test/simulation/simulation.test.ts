@@ -14,7 +14,7 @@ const COVERED: Record<string, readonly string[]> = {
   repeat: ["same body", "another body"],
   operator: ["halt", "resume", "close", "resolve", "void"],
   write: ["createUser", "createMarket", "deposit", "reversal", "house", "withdrawal", "payment", "cancel of a withdrawal", "setTerms"],
-  refusal: ["40000", "4040", "40900", "42201", "42202", "42203", "42204", "42901", "50300"],
+  rejection: ["40000", "4040", "40900", "42201", "42202", "42203", "42204", "42901", "50300"],
   "self-dealers": ["direct", "mint", "merge", "closed out"],
   told: ["order.updated", "trade.created", "book.updated", "market.updated", "balance.updated"],
 }; // biome-ignore format: a line each

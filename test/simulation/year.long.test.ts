@@ -1,7 +1,7 @@
 /**
  * A year of a small exchange in a minute: 200 users, 60 markets of 2 to 5 outcomes. Each month users propose markets
  * and operators decide on them, deposits are credited, all users trade, markets are halted, resumed, closed (some by
- * their own schedule), resolved and voided, withdrawals are requested, canceled, paid and refused; in most months the
+ * their own schedule), resolved and voided, withdrawals are requested, canceled, paid and rejected; in most months the
  * server is killed meanwhile. Requests without a response are retried if that is safe.
  *
  * At the end every micro-USDC is accounted for: by the exchange's own totals, by SQL only, and by the responses.
@@ -116,20 +116,20 @@ class Year {
     for (const client of [this.operator, ...this.clients, ...this.sessions]) client.close();
   }
 
-  /** Counts an action; returns the data of a success, null for a refusal or none. */
+  /** Counts an action; returns the data of a success, null for a rejection or none. */
   private note<T>(what: string, answer: Asked<T>): T | null {
     if (answer === null || answer.code !== 0) return null;
     this.done[what] = (this.done[what] ?? 0) + 1;
     return answer.data;
   }
 
-  /** Null if the server was killed before it responded. Only refusals with these codes are expected. */
+  /** Null if the server was killed before it responded. Only rejections with these codes are expected. */
   private async ask<T>(
     client: Client,
     method: string,
     path: string,
     body: object | undefined,
-    refusals: readonly number[],
+    rejections: readonly number[],
   ): Promise<Asked<T>> {
     let answer: Answer<T>;
     try {
@@ -138,14 +138,14 @@ class Year {
       if (this.isCrashing) return null;
       throw error;
     }
-    expect([0, ...refusals], `${method} ${path}: ${answer.code} ${answer.msg}`).toContain(answer.code);
+    expect([0, ...rejections], `${method} ${path}: ${answer.code} ${answer.msg}`).toContain(answer.code);
     return answer;
   }
 
   /** As an operator, retried over a crash until there is a response: a retry may find it done. */
-  private async operate<T>(path: string, body: object, refusals: readonly number[] = []): Promise<Answer<T>> {
+  private async operate<T>(path: string, body: object, rejections: readonly number[] = []): Promise<Answer<T>> {
     for (;;) {
-      const answer = await this.ask<T>(this.operator, "POST", path, body, refusals);
+      const answer = await this.ask<T>(this.operator, "POST", path, body, rejections);
       if (answer !== null) return answer;
       await this.restart();
     }
@@ -256,16 +256,16 @@ class Year {
     const kind = random.next();
     const quantity = random.integer(1, 8);
     // Some close by their own clock in the middle of it.
-    const refusals = [42201, 42202, 42203, 42901];
+    const rejections = [42201, 42202, 42203, 42901];
     if (kind < 0.12) {
       const body = { market_id: market.id, quantity };
-      const split = await this.ask(client, "POST", "/wallet/split", body, refusals);
+      const split = await this.ask(client, "POST", "/wallet/split", body, rejections);
       if (this.note("split", split) !== null) this.splits.push({ user, body });
     } else if (kind < 0.16) {
       // They may have sold some of it.
       const made = this.splits.splice(random.integer(0, this.splits.length), 1)[0];
       if (made === undefined) return;
-      const merged = await this.ask(this.clients[made.user]!, "POST", "/wallet/merge", made.body, refusals);
+      const merged = await this.ask(this.clients[made.user]!, "POST", "/wallet/merge", made.body, rejections);
       this.note("merge", merged);
     } else if (kind < 0.2) {
       this.note("cancel", await this.ask(client, "DELETE", `/orders?market_id=${market.id}`, undefined, []));
@@ -281,7 +281,7 @@ class Year {
         type: random.chance(0.1) ? "market" : "limit",
       };
       const trader = holding === null ? client : this.clients[this.ids.indexOf(holding.user_id)]!;
-      this.note("order", await this.ask(trader, "POST", "/orders", body, refusals));
+      this.note("order", await this.ask(trader, "POST", "/orders", body, rejections));
     }
   }
 
@@ -320,7 +320,7 @@ class Year {
           await this.ask(session, "DELETE", `/wallet/withdrawals/${id}`, undefined, []),
         );
       } else if (fate < 0.4) {
-        this.note("refusal", await this.operate(`/admin/withdrawals/${id}/refuse`, { note: "not now" }));
+        this.note("rejection", await this.operate(`/admin/withdrawals/${id}/refuse`, { note: "not now" }));
       } else if (fate < 0.9) {
         const reference = `out-${id}`;
         const pay = (): Promise<Answer<{ withdrawal: Withdrawal }>> => {
@@ -401,7 +401,16 @@ class Year {
   async end(): Promise<void> {
     process.stdout.write(`the year: ${JSON.stringify(this.done)}\n`);
     const kinds = ["proposal", "approve", "refuse", "deposit", "order", "split", "merge", "cancel", "halt", "resume"];
-    const ends = ["close", "resolution", "void", "withdrawal", "payment", "refusal", "cancel of a withdrawal", "crash"];
+    const ends = [
+      "close",
+      "resolution",
+      "void",
+      "withdrawal",
+      "payment",
+      "rejection",
+      "cancel of a withdrawal",
+      "crash",
+    ];
     for (const kind of [...kinds, ...ends])
       expect([kind, this.done[kind] ?? 0]).toEqual([kind, expect.toSatisfy((n: number) => n > 0)]);
     expect(this.approved).toBe(MONTHS * MARKETS_A_MONTH);

@@ -161,7 +161,7 @@ export function idsTouchedBy(wish: Wish, live: ReadonlyMap<number, OwnOrder>): n
 }
 
 /** Money and the day's limit suffice for bots. Shares may not, an order may end first, and a gtd order may expire. */
-export function mayBeRefused(wish: Wish, code: number, orders: ReadonlyMap<number, OwnOrder>): boolean {
+export function mayBeRejected(wish: Wish, code: number, orders: ReadonlyMap<number, OwnOrder>): boolean {
   switch (wish.kind) {
     case "place":
       if (code === 40000) return Number(wish.body["expires_at"]) <= Date.now();

@@ -8,7 +8,7 @@ import { Audit, type AuditOptions } from "./bot-audit.ts";
 import { Books, BUY, expectThat, isFinal, type OwnOrder, withoutTrades } from "./bot-books.ts";
 import { type Encoding, type Envelope, Link, Lost, type PushedEvent } from "./bot-link.ts";
 import { Placements } from "./bot-placements.ts";
-import { idsTouchedBy, mayBeRefused, QuoteRules, Ties } from "./bot-rules.ts";
+import { idsTouchedBy, mayBeRejected, QuoteRules, Ties } from "./bot-rules.ts";
 import { Strategy } from "./bot-strategy.ts";
 import { expectAsked, isQuote, placementsIn, type Quote, restForm, socketForm, type Wish } from "./bot-wishes.ts";
 import type { BalanceJson, OrderJson, OwnFillJson, PositionJson, TransactionJson } from "./client.ts";
@@ -193,7 +193,7 @@ export class Bot {
     if (wish.kind === "quotes") this.quoteRules.answered();
     if (code !== 0) {
       this.options.count(`refused: ${wish.kind} ${code}`);
-      expectThat(mayBeRefused(wish, code, this.books.orders), "a refusal that the contract allows", wish, code, msg);
+      expectThat(mayBeRejected(wish, code, this.books.orders), "a rejection that the contract allows", wish, code, msg);
       if (wish.kind === "sets") this.books.changedSets(false);
       return;
     }

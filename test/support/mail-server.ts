@@ -33,7 +33,7 @@ export class MailServer {
   /** Sign-ins that it refused. */
   refusedSignIns = 0;
   /** How often each of these recipients is refused, by address: 550. */
-  readonly refusals = new Map<string, number>();
+  readonly rejections = new Map<string, number>();
   private readonly keyFile: string;
   private server: SMTPServer | null = null;
 
@@ -71,9 +71,9 @@ export class MailServer {
         done(new Error("wrong user name or password"));
       },
       onRcptTo: ({ address }, _session, done) => {
-        const left = this.refusals.get(address) ?? 0;
+        const left = this.rejections.get(address) ?? 0;
         if (left === 0) return done();
-        this.refusals.set(address, left - 1);
+        this.rejections.set(address, left - 1);
         done(Object.assign(new Error("no such mailbox here"), { responseCode: 550 }));
       },
       onData: (stream, session, done) => {

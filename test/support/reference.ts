@@ -29,7 +29,7 @@ export function ratesOf(quantity: number, legs: readonly Leg[]): { readonly fee:
 export const MICRO_PER_SET = 1_000_000;
 const BUY = 1;
 
-export interface Refusal {
+export interface Rejection {
   readonly refused: number;
 }
 
@@ -164,8 +164,8 @@ export class ReferenceExchange {
     return this.markets.get(market)!.book.orders.get(id);
   }
 
-  /** Why the exchange must refuse the placement, or null. */
-  refusal(terms: Placement, limit: number): Refusal | null {
+  /** Why the exchange must reject the placement, or null. */
+  rejection(terms: Placement, limit: number): Rejection | null {
     if (terms.side === BUY) return this.lackMoney(terms.user, notional(terms.price, terms.quantity), limit);
     const owned = this.holding(terms.user, terms.outcome).quantity;
     const available = owned - this.heldShares(terms.user, terms.outcome);
@@ -182,15 +182,15 @@ export class ReferenceExchange {
     this.markets.get(marketId)!.book.cancel(id, "user");
   }
 
-  /** Why the exchange must refuse an amend for lack of means; null if they suffice, or it needs none. */
-  amendRefusal(
+  /** Why the exchange must reject an amend for lack of means; null if they suffice, or it needs none. */
+  amendRejection(
     user: number,
     marketId: number,
     id: number,
     price: number,
     total: number,
     limit: number,
-  ): Refusal | null {
+  ): Rejection | null {
     const order = this.order(marketId, id)!;
     const needs: Needs = { money: 0, shares: new Map() };
     addNeeds(needs, order, { price, quantity: Math.max(0, total - (order.quantity - order.remaining)) });
@@ -200,11 +200,11 @@ export class ReferenceExchange {
   /** True if the book rejects it: a post-only order would cross. */
   amend(marketId: number, id: number, price: number, total: number, at: number): boolean {
     const market = this.markets.get(marketId)!;
-    const { refusals } = market.book;
-    const before = refusals.length;
+    const { rejections } = market.book;
+    const before = rejections.length;
     market.book.amend(id, price, total, at, 0);
     this.settle(marketId, market);
-    return refusals.length > before;
+    return rejections.length > before;
   }
 
   /** The user's live orders that match; newest first. */
@@ -239,8 +239,8 @@ export class ReferenceExchange {
     });
   }
 
-  /** Why the exchange must refuse the set as a whole, or null. */
-  quotesRefusal(user: number, marketId: number, quotes: readonly Quote[], limit: number): Refusal | null {
+  /** Why the exchange must reject the set as a whole, or null. */
+  quotesRejection(user: number, marketId: number, quotes: readonly Quote[], limit: number): Rejection | null {
     const unchanged = this.unchangedQuotes(user, marketId, quotes);
     const added = quotes.filter((_, i) => unchanged[i] === null);
     const together: Needs = { money: 0, shares: new Map() };
@@ -272,10 +272,10 @@ export class ReferenceExchange {
     }
   }
 
-  split(user: number, marketId: number, quantity: number, limit = Number.POSITIVE_INFINITY): Refusal | null {
+  split(user: number, marketId: number, quantity: number, limit = Number.POSITIVE_INFINITY): Rejection | null {
     const market = this.markets.get(marketId)!;
-    const refusal = this.lackMoney(user, quantity * MICRO_PER_SET, limit);
-    if (refusal !== null) return refusal;
+    const rejection = this.lackMoney(user, quantity * MICRO_PER_SET, limit);
+    if (rejection !== null) return rejection;
     this.enter(user, quantity * MICRO_PER_SET);
     this.balances.set(user, this.balance(user) - quantity * MICRO_PER_SET);
     market.sets += quantity;
@@ -286,7 +286,7 @@ export class ReferenceExchange {
   }
 
   /** @param feeBps of 1 USDC a set */
-  merge(user: number, marketId: number, quantity: number, feeBps = 0): Refusal | null {
+  merge(user: number, marketId: number, quantity: number, feeBps = 0): Rejection | null {
     const market = this.markets.get(marketId)!;
     for (const outcome of market.outcomes) {
       const available = this.holding(user, outcome).quantity - this.heldShares(user, outcome);
@@ -314,9 +314,9 @@ export class ReferenceExchange {
   }
 
   /** In the order of the exchange's checks. */
-  private lack(user: number, { money, shares }: Needs, limit: number): Refusal | null {
-    const refusal = this.lackMoney(user, money, limit);
-    if (refusal !== null) return refusal;
+  private lack(user: number, { money, shares }: Needs, limit: number): Rejection | null {
+    const rejection = this.lackMoney(user, money, limit);
+    if (rejection !== null) return rejection;
     for (const [outcome, needed] of shares) {
       const available = this.holding(user, outcome).quantity - this.heldShares(user, outcome);
       if (needed > available) return { refused: 42202 };
@@ -324,7 +324,7 @@ export class ReferenceExchange {
     return null;
   }
 
-  private lackMoney(user: number, money: number, limit: number): Refusal | null {
+  private lackMoney(user: number, money: number, limit: number): Rejection | null {
     if (money > 0 && this.activity(user) + money > limit) return { refused: 42901 };
     return money > this.balance(user) - this.held(user) ? { refused: 42201 } : null;
   }

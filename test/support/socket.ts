@@ -49,7 +49,7 @@ const answerCheckers = new Map(
     }),
   ].map(([op, answer]) => [op, checkerOf(acknowledgementOf(answer), `the answer to ${op}`)]),
 );
-const checkRefusal = checkerOf(acknowledgementOf(Type.Null()), "a refusal");
+const checkRejection = checkerOf(acknowledgementOf(Type.Null()), "a rejection");
 /** Acknowledgements of messages that the test sent by other means than `post`. */
 const checkAnyAnswer = checkerOf(acknowledgementOf(Type.Any()), "an answer");
 /** The key that numbers a channel, by the events that the channel carries. */
@@ -241,7 +241,7 @@ export class Socket {
         this.arrivals.push(message);
         const op = this.asked.get(message.id ?? 0) ?? "";
         this.asked.delete(message.id ?? 0);
-        const check = message.code === 0 ? (answerCheckers.get(op) ?? checkAnyAnswer) : checkRefusal;
+        const check = message.code === 0 ? (answerCheckers.get(op) ?? checkAnyAnswer) : checkRejection;
         check(message);
         this.acknowledgements.push(message);
         if (message.id !== null && !this.answers.has(message.id)) this.answers.set(message.id, message);

@@ -142,8 +142,8 @@ describe("an amend", () => {
     const change = { price: 6_000, quantity: 9 };
     await expectRefused(patch(user, id, change), 409, 40900, /^post_only_would_cross/);
     const socket = await world.socket(user);
-    const refusal = await socket.ask({ op: "order.amend", data: { id, ...change } });
-    expect(refusal).toMatchObject({ code: 40900, msg: expect.stringMatching(/^post_only_would_cross/) });
+    const rejection = await socket.ask({ op: "order.amend", data: { id, ...change } });
+    expect(rejection).toMatchObject({ code: 40900, msg: expect.stringMatching(/^post_only_would_cross/) });
     const operations = [
       { op: "amend", id, ...change },
       { op: "amend", id, price: 5_998 },

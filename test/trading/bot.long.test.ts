@@ -17,7 +17,7 @@ const STEPS = Number(process.env["BOT_STEPS"] ?? 300);
 const MS_PER_STEP = 1_000;
 const TRADERS = 4;
 const DEPOSIT = 10_000 * USDC;
-/** The bot moves on to a fresh account, long before the day's limit of 10,000 USDC can refuse anything. */
+/** The bot moves on to a fresh account, long before the day's limit of 10,000 USDC can reject anything. */
 const STEPS_PER_ACCOUNT = Math.min(2_500, Math.max(150, Math.floor(STEPS / 10)));
 const ACCOUNTS = Math.ceil(STEPS / STEPS_PER_ACCOUNT) + 1;
 const STEPS_BETWEEN_KILLS = Math.max(100, Math.floor(STEPS / 10));

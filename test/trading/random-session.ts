@@ -135,8 +135,8 @@ export class RandomSession {
       ...{ prevention: body.self_trade_prevention, expiresAt: body.expires_at ?? 0, validUntil: body.valid_until ?? 0 },
     };
     this.seen.add(`place ${code}`);
-    const refusal = reference.refusal(placement, this.limitOf(user));
-    expect(code).toBe(refusal?.refused ?? 0);
+    const rejection = reference.rejection(placement, this.limitOf(user));
+    expect(code).toBe(rejection?.refused ?? 0);
     if (code !== 0) return;
     reference.place(body.market_id, placement);
     const market = this.markets.find(({ id }) => id === body.market_id)!;
@@ -188,14 +188,14 @@ export class RandomSession {
     if (owner !== user) return expect(code).toBe(4040);
     if (!isLive(order)) return expect(code).toBe(40900);
     const [price, total] = [body.price ?? order.price, body.quantity ?? order.quantity];
-    const refusal = reference.amendRefusal(user, market.id, body.id, price, total, this.limitOf(user));
+    const rejection = reference.amendRejection(user, market.id, body.id, price, total, this.limitOf(user));
     if (body.valid_until !== undefined && body.valid_until < Date.now()) {
       // The exchange may report either of two reasons.
-      expect([40900, refusal?.refused]).toContain(code);
+      expect([40900, rejection?.refused]).toContain(code);
       if (code === 40900) expect(msg).toMatch(/^too_late/);
       return;
     }
-    if (refusal !== null) return expect(code).toBe(refusal.refused);
+    if (rejection !== null) return expect(code).toBe(rejection.refused);
     const wouldCross = reference.amend(market.id, body.id, price, total, Date.now());
     expect(code).toBe(wouldCross ? 40900 : 0);
     if (wouldCross) expect(msg).toMatch(/^post_only_would_cross/);
@@ -256,8 +256,8 @@ export class RandomSession {
       body: { quotes: body },
     });
     this.seen.add(`quotes ${code}`);
-    const refusal = reference.quotesRefusal(user, market.id, quotes, this.limitOf(user));
-    expect(code).toBe(this.isTierless(user) ? 40300 : (refusal?.refused ?? 0));
+    const rejection = reference.quotesRejection(user, market.id, quotes, this.limitOf(user));
+    expect(code).toBe(this.isTierless(user) ? 40300 : (rejection?.refused ?? 0));
     if (code !== 0) return;
     const unchanged = reference.unchangedQuotes(user, market.id, quotes);
     const placements = data.results.map(({ data: order }, i): Placement => {
@@ -373,11 +373,11 @@ export class RandomSession {
       return;
     }
     const { reference } = this;
-    const refusal =
+    const rejection =
       name === "split"
         ? reference.split(user, market.id, quantity, this.limitOf(user))
         : reference.merge(user, market.id, quantity);
-    expect(answer.code).toBe(refusal?.refused ?? 0);
+    expect(answer.code).toBe(rejection?.refused ?? 0);
   }
 
   private async compareOrder([id, market, user]: [number, TestMarket, number]): Promise<void> {

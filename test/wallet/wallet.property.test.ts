@@ -110,7 +110,7 @@ class Session {
     if (code === 0) this.withdrawals.push({ id: data.id, user, amount, status: data.status });
   }
 
-  /** Any end of any withdrawal: it must be refused after a first one. */
+  /** Any end of any withdrawal: it must be rejected after a first one. */
   private async decide(): Promise<void> {
     const { random } = this;
     if (this.withdrawals.length === 0) return;

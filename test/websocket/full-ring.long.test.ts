@@ -102,13 +102,13 @@ class FullRing {
   async expectRejections(body: object, restingId: number): Promise<void> {
     const { rest, market } = this;
     const heldBefore = (await rest.balance()).held;
-    const refusals = [
+    const rejections = [
       await rest.request("POST", "/orders", { body }),
       await rest.request("PATCH", `/orders/${restingId}`, { body: { price: 20 } }),
       await rest.request("PUT", `/quotes/${market.id}`, { body: { quotes: [quote(market, 0, BUY, 6, 1)] } }),
       await rest.request("POST", "/wallet/split", { body: { market_id: market.id, quantity: 1 } }),
     ];
-    for (const refusal of refusals) expect(refusal).toMatchObject({ status: 503, code: 50300, data: null });
+    for (const rejection of rejections) expect(rejection).toMatchObject({ status: 503, code: 50300, data: null });
     expect((await rest.balance()).held).toBe(heldBefore);
     const overSocket = await this.mixed.socket.ask({ op: "order.place", data: body });
     expect(overSocket).toMatchObject({ code: 50300, data: null, trace_id: expect.stringMatching(/./) });

@@ -151,7 +151,7 @@ export class MatrixWorkload {
     return { frames, ordersPerFrame: 1 };
   }
 
-  /** Sends the operations with `window` in flight; returns the seconds. @throws Error if one is refused */
+  /** Sends the operations with `window` in flight; returns the seconds. @throws Error if one is rejected */
   async send(operations: Operations, window = 64): Promise<number> {
     const socket = await SocketLoad.open(this.url, tokenOf(SENDER));
     const { seconds, refused } = await socket.send(operations, window);

@@ -49,8 +49,8 @@ export class DerivedCommand {
         return this.sets(R.CommandKind.mergeSets, words, w);
       case R.EventKind.orderFilled:
       case R.EventKind.orderReduced:
-      case R.EventKind.cancelRefused:
-      case R.EventKind.amendRefused:
+      case R.EventKind.cancelRejected:
+      case R.EventKind.amendRejected:
       case R.EventKind.levelChanged:
       case R.EventKind.stopped:
       case R.EventKind.batchMatched:
@@ -60,7 +60,7 @@ export class DerivedCommand {
     }
   }
 
-  /** A replacement is a placement of what it kept of its quantity. Refused as too late, it was valid until just before. */
+  /** A replacement is a placement of what it kept of its quantity. Rejected as too late, it was valid until just before. */
   private place(words: Int32Array, doubles: Float64Array, w: number, placedAt: number): true {
     const packed = words[w]!;
     const terms = R.placedTerms(packed, words[w + R.W_REFERENCE]!);

@@ -85,7 +85,7 @@ const FRAGMENTS: readonly string[] = [
     "PROXY TCP4 1.1.1.1 2.2.2.2 1 2\r\n",
   ],
 ];
-/** Statuses of the exchange, and those with which uWebSockets.js refuses by itself. */
+/** Statuses of the exchange, and those with which uWebSockets.js rejects by itself. */
 const STATUSES: readonly number[] = [
   100, 200, 201, 202, 204, 302, 400, 401, 403, 404, 405, 409, 413, 422, 429, 431, 503, 505,
 ];

@@ -1,6 +1,6 @@
 /**
  * The real matcher in this process: commands go in as records, events come back through a ring as plain objects. The
- * tape reads the events as a gateway would (orders' states, matches, refusals, a mirror of the depth) and throws if an
+ * tape reads the events as a gateway would (orders' states, matches, rejections, a mirror of the depth) and throws if an
  * event contradicts an earlier one. Knows nothing of the matching rules.
  */
 
@@ -8,7 +8,7 @@ import { createMatcher, type Matcher } from "../../../engine/book/matcher.ts";
 import * as C from "../../../engine/constants.ts";
 import * as R from "../../../engine/ring/records.ts";
 import { createRing, RingConsumer, RingProducer } from "../../../engine/ring/ring.ts";
-import type { Match, Placement, Refusal } from "./reference-book.ts";
+import type { Match, Placement, Rejection } from "./reference-book.ts";
 
 const EVENT_NAMES = Object.fromEntries(Object.entries(R.EventKind).map(([name, kind]) => [kind, name])) as Record<
   number,
@@ -221,7 +221,7 @@ export interface TapeOrder {
 export class Tape {
   readonly orders = new Map<number, TapeOrder>();
   readonly matches: Match[] = [];
-  readonly refusals: Refusal[] = [];
+  readonly rejections: Rejection[] = [];
   readonly depth = new Map<number, { readonly 1: Map<number, number>; readonly 2: Map<number, number> }>();
   readonly marketStatus = new Map<number, string>();
   /** Orders that became final since the last look: their slots are free again. */
@@ -234,7 +234,7 @@ export class Tape {
   /** Forgets ended orders. Markets must be closed. */
   clear(): void {
     for (const map of [this.orders, this.depth, this.marketStatus]) map.clear();
-    for (const list of [this.matches, this.refusals, this.ended]) list.length = 0;
+    for (const list of [this.matches, this.rejections, this.ended]) list.length = 0;
   }
 
   /** Reads the events of one publish, which must end at the end of a match and of an order's update. */
@@ -271,10 +271,10 @@ export class Tape {
       case "orderReduced":
       case "orderAmended":
         return this.changed(event);
-      case "cancelRefused":
-        return void this.refusals.push({ id: event.orderId, command: "cancel", reason: event.reason });
-      case "amendRefused":
-        return void this.refusals.push({ id: event.orderId, command: "amend", reason: event.reason });
+      case "cancelRejected":
+        return void this.rejections.push({ id: event.orderId, command: "cancel", reason: event.reason });
+      case "amendRejected":
+        return void this.rejections.push({ id: event.orderId, command: "amend", reason: event.reason });
       case "levelChanged":
         return this.level(event);
       case "marketChanged":

@@ -1,6 +1,6 @@
 /**
  * Drives the matcher and the reference book with the same commands and compares all that can be seen: every order's
- * state, every match and refusal in order, both sides of every book with the time order in each level, and the depth
+ * state, every match and rejection in order, both sides of every book with the time order in each level, and the depth
  * that a reader of the level events arrives at. Plays the gateway's part in handing out slots and ids.
  */
 import { CommandKind, EventKind, kindOf, W_REFERENCE } from "../../../engine/ring/records.ts";
@@ -18,7 +18,7 @@ import {
   type Placement,
   ReferenceBook,
   type ReferenceOrder,
-  type Refusal,
+  type Rejection,
   type SideNumber,
 } from "./reference-book.ts";
 
@@ -51,8 +51,8 @@ export class LockStep {
   now = 1_000_000;
   nextId = 2 ** 40;
   private readonly matches: Match[] = [];
-  private readonly refusals: Refusal[] = [];
-  private compared = { matches: 0, refusals: 0 };
+  private readonly rejections: Rejection[] = [];
+  private compared = { matches: 0, rejections: 0 };
   private readonly freeSlots: number[];
   private readonly slots = new Map<number, number>();
   private readonly marketOf = new Map<number, Market>();
@@ -186,9 +186,9 @@ export class LockStep {
   clear(): void {
     this.batchOfOne = true;
     for (const market of this.markets) if (market.book.status !== "closed") this.close(market);
-    for (const list of [this.markets, this.matches, this.refusals]) list.length = 0;
+    for (const list of [this.markets, this.matches, this.rejections]) list.length = 0;
     for (const map of [this.slots, this.marketOf, this.unfinished, this.prices]) map.clear();
-    this.compared = { matches: 0, refusals: 0 };
+    this.compared = { matches: 0, rejections: 0 };
     this.tape.clear();
     this.engine.script.length = 0;
     this.engine.eventWords.length = 0;
@@ -245,7 +245,7 @@ export class LockStep {
     this.engine.execute(record);
     reference();
     this.matches.push(...market.book.matches.splice(0));
-    this.refusals.push(...market.book.refusals.splice(0));
+    this.rejections.push(...market.book.rejections.splice(0));
   }
 
   private read(events: EngineEvent[], ringFull: boolean): void {
@@ -266,8 +266,8 @@ export class LockStep {
     const { tape } = this;
     ensure(tape.matches.length === this.matches.length, `${tape.matches.length} matches, not ${this.matches.length}`);
     for (let i = this.compared.matches; i < this.matches.length; i++) same(tape.matches[i], this.matches[i], "match");
-    same(tape.refusals.slice(this.compared.refusals), this.refusals.slice(this.compared.refusals), "refusals");
-    this.compared = { matches: this.matches.length, refusals: this.refusals.length };
+    same(tape.rejections.slice(this.compared.rejections), this.rejections.slice(this.compared.rejections), "refusals");
+    this.compared = { matches: this.matches.length, rejections: this.rejections.length };
     for (const market of this.markets) {
       for (const outcome of market.outcomes) this.compareBook(market, outcome);
       same(market.book.crossed(), [], "crossed books");

@@ -170,9 +170,9 @@ for (const reason of ["user", "operator", "cancel_on_disconnect", "self_trade", 
   FEATURES.push(`ended canceled ${reason}`);
 }
 FEATURES.push("ended expired expired");
-FEATURES.push("amended, priority kept", "amended, priority lost", "amended to filled", "cancelRefused null");
+FEATURES.push("amended, priority kept", "amended, priority lost", "amended to filled", "cancelRejected null");
 for (const reason of ["null", "too_late", "market_halted", "post_only_would_cross"])
-  FEATURES.push(`amendRefused ${reason}`);
+  FEATURES.push(`amendRejected ${reason}`);
 
 /** The results of placements that replace an order. */
 function replacementsOf(engine: Engine): string[] {
@@ -212,8 +212,8 @@ function featureOf(words: Int32Array, outcomes: number): string {
     case "orderAmended":
       if (event.status === "filled") return "amended to filled";
       return `amended, priority ${(event.packed & FLAG_LOST_PRIORITY) === 0 ? "kept" : "lost"}`;
-    case "cancelRefused":
-    case "amendRefused":
+    case "cancelRejected":
+    case "amendRejected":
       return `${event.kind} ${event.reason}`;
     default:
       return event.kind;

@@ -79,9 +79,9 @@ test("references come back in the events that they caused", () => {
   amend.doubles[R.D_PRIORITY] = 77;
   expect(run(amend)[0]).toMatchObject({ kind: "orderAmended", reference: 101, detail: 77, orderId: 11, at: 5 });
   expect(run(CommandRecord.cancel(1, 11, "user", 6, 102))[0]).toMatchObject({ kind: "orderCanceled", reference: 102 });
-  expect(run(CommandRecord.cancel(1, 11, "user", 7, 103))[0]).toMatchObject({ kind: "cancelRefused", reference: 103 });
+  expect(run(CommandRecord.cancel(1, 11, "user", 7, 103))[0]).toMatchObject({ kind: "cancelRejected", reference: 103 });
   const late = withReference(CommandRecord.amend(1, 11, 4_000, 20, 5), 104);
-  expect(run(late)[0]).toMatchObject({ kind: "amendRefused", reference: 104, orderId: 11 });
+  expect(run(late)[0]).toMatchObject({ kind: "amendRejected", reference: 104, orderId: 11 });
   const halt = withReference(CommandRecord.market(R.CommandKind.haltMarket, 1, 9), 106);
   expect(run(halt)).toMatchObject([{ kind: "marketChanged", slot: 1, reference: 106, at: 9 }]);
 });
@@ -149,7 +149,7 @@ test("a restored order keeps its terms: filled quantity, post-only, self-trade p
   );
   expect(engine.matcher.ordersAt(1, 5_000)).toEqual([[1, 4]]);
   const cross = run(CommandRecord.amend(1, 21, 6_000, 10, 5));
-  expect(cross).toMatchObject([{ kind: "amendRefused", reason: "post_only_would_cross", orderId: 21 }]);
+  expect(cross).toMatchObject([{ kind: "amendRejected", reason: "post_only_would_cross", orderId: 21 }]);
   expect(engine.matcher.ordersAt(1, 5_000)).toEqual([[1, 4]]);
   const fills = run(CommandRecord.amend(2, 22, 6_100, 6, 6)).filter((event) => event.kind !== "levelChanged");
   expect(fills.map((event) => [event.kind, event.orderId, event.remaining, event.packed & R.FLAG_PAT])).toEqual([
@@ -165,9 +165,9 @@ test("a cancel that names a slot's former order is refused", () => {
   const { engine, run } = engineWithMarket();
   const place = (id: number) => CommandRecord.place(R.CommandKind.placeOrder, 1, 1, { ...ORDER, id });
   run(place(31), CommandRecord.cancel(1, 31, "user", 1), place(32));
-  expect(run(CommandRecord.cancel(1, 31, "user", 2))).toMatchObject([{ kind: "cancelRefused", orderId: 31 }]);
-  expect(run(CommandRecord.cancel(0, 32, "user", 2))).toMatchObject([{ kind: "cancelRefused" }]);
-  expect(run(CommandRecord.cancel(65, 32, "user", 2))).toMatchObject([{ kind: "cancelRefused" }]);
+  expect(run(CommandRecord.cancel(1, 31, "user", 2))).toMatchObject([{ kind: "cancelRejected", orderId: 31 }]);
+  expect(run(CommandRecord.cancel(0, 32, "user", 2))).toMatchObject([{ kind: "cancelRejected" }]);
+  expect(run(CommandRecord.cancel(65, 32, "user", 2))).toMatchObject([{ kind: "cancelRejected" }]);
   expect(engine.matcher.ordersAt(1, 5_000)).toEqual([[1, 10]]);
 });
 

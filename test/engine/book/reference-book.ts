@@ -48,7 +48,7 @@ export interface Match {
   readonly makers: readonly { readonly id: number; readonly price: number }[];
 }
 
-export interface Refusal {
+export interface Rejection {
   readonly id: number;
   readonly command: "cancel" | "amend";
   readonly reason: string | null;
@@ -68,7 +68,7 @@ export class ReferenceBook {
   /** Every order that was ever placed, and every match, in the order of their making. */
   readonly orders = new Map<number, ReferenceOrder>();
   readonly matches: Match[] = [];
-  readonly refusals: Refusal[] = [];
+  readonly rejections: Rejection[] = [];
   readonly outcomes: readonly number[];
   /** The resting orders, best price first and then oldest first, under `outcome:side`. */
   private readonly books = new Map<string, ReferenceOrder[]>();
@@ -103,7 +103,7 @@ export class ReferenceBook {
     }
   }
 
-  /** A refused replacement keeps its quantity, less what it lacked of the order before it. */
+  /** A rejected replacement keeps its quantity, less what it lacked of the order before it. */
   private missing({ replaces }: Placement): number {
     if (replaces === undefined) return 0;
     const { status, quantity, missing, remaining } = this.orders.get(replaces.id)!;
@@ -112,14 +112,14 @@ export class ReferenceBook {
 
   cancel(id: number, reason: string): void {
     const order = this.orders.get(id);
-    if (order === undefined || !isLive(order)) this.refusals.push({ id, command: "cancel", reason: null });
+    if (order === undefined || !isLive(order)) this.rejections.push({ id, command: "cancel", reason: null });
     else this.endResting(order, reason === "expired" ? "expired" : "canceled", reason);
   }
 
   /** `total` includes filled quantity; null keeps price or total. */
   amend(id: number, newPrice: number | null, newTotal: number | null, at: number, validUntil: number): void {
     const order = this.orders.get(id);
-    const refuse = (reason: string | null) => void this.refusals.push({ id, command: "amend", reason });
+    const refuse = (reason: string | null) => void this.rejections.push({ id, command: "amend", reason });
     if (order === undefined || !isLive(order)) return refuse(null);
     if (validUntil > 0 && at > validUntil) return refuse("too_late");
     const { price, quantity: total } = { price: newPrice ?? order.price, quantity: newTotal ?? order.quantity };

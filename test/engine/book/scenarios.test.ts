@@ -116,9 +116,9 @@ class Stage {
         const lost = (event.packed & FLAG_LOST_PRIORITY) === 0 ? "" : ", priority lost";
         return `${name} ${event.status}: ${event.quantity} at ${event.price}, ${event.remaining} left${lost}`;
       }
-      case "cancelRefused":
+      case "cancelRejected":
         return `cancel ${name} refused${reason}`;
-      case "amendRefused":
+      case "amendRejected":
         return `amend ${name} refused${reason}`;
       case "marketChanged":
         return `market ${this.steps.tape.marketStatus.get(event.slot)}`;

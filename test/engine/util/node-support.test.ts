@@ -133,7 +133,7 @@ describe("a server on an unsupported machine", () => {
         `^cannot start: Node ${process.versions.node.replaceAll(".", "\\.")} can't load better-sqlite3 .*: run "npm ci" with this Node`,
       ),
     ],
-  ])("Node %s, glibc %s, without %s: one line explains the refusal", async (node, glibc, missing, line) => {
+  ])("Node %s, glibc %s, without %s: one line explains the rejection", async (node, glibc, missing, line) => {
     const env = { NODE_OPTIONS: OTHER_NODE, NODE_VERSION: node, GLIBC: glibc, MISSING: missing };
     const { code, errors } = await TestServer.refuse({ env });
     expect([code, errors]).toEqual([1, expect.stringMatching(line)]);

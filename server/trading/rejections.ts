@@ -8,7 +8,7 @@ export function orderFinished(): ApiError {
 }
 
 /** Why the book left an order as it was. @param reason a code of `Reason` */
-export function amendRefusal(reason: number): ApiError {
+export function amendRejection(reason: number): ApiError {
   switch (reason) {
     case Reason.none:
       return orderFinished();
