@@ -6,7 +6,7 @@
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 
-const ANSWER_DEADLINE_MS = 30_000;
+const REPLY_DEADLINE_MS = 30_000;
 /** A server closes a connection that was idle for longer, maybe while the next request is on its way. */
 const MAX_IDLE_MS = 5_000;
 const HEAD_END = Buffer.from("\r\n\r\n");
@@ -77,8 +77,8 @@ export class HttpConnection {
       const options = { host, port: Number(port) || (secure ? 443 : 80) };
       const socket = secure ? connectTls({ ...options, servername: host }) : connectPlain(options);
       socket.setNoDelay(true);
-      socket.setTimeout(ANSWER_DEADLINE_MS, () => {
-        if (this.waiting !== null) socket.destroy(new Error(`no response within ${ANSWER_DEADLINE_MS / 1000} s`));
+      socket.setTimeout(REPLY_DEADLINE_MS, () => {
+        if (this.waiting !== null) socket.destroy(new Error(`no response within ${REPLY_DEADLINE_MS / 1000} s`));
       });
       socket.once("error", reject);
       socket.once(secure ? "secureConnect" : "connect", () => {

@@ -12,7 +12,7 @@ import { NO_ADDRESS } from "../http/client-address.ts";
 import { type CompiledRoute, DIRECT, execute } from "../http/dispatch.ts";
 import { MAX_BODY_BYTES } from "../http/limits.ts";
 import { errorBody, newRequestId, successBody } from "../http/reply.ts";
-import { pathPattern, type Responder, type RouteRequest } from "../http/route.ts";
+import { pathPattern, type RequestReply, type RouteRequest } from "../http/route.ts";
 import { closed as closedSchema } from "../http/schemas.ts";
 import { compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
@@ -77,7 +77,7 @@ export function createControlHandlers(options: ControlOptions): (line: Buffer | 
 }
 
 /** Passes the envelope's text to `respond`, which ignores every call after the first. */
-class ControlReply implements Responder {
+class ControlReply implements RequestReply {
   readonly requestId = newRequestId();
   /** Nothing limits the shell. */
   rate = null;

@@ -9,7 +9,7 @@ import type { Counters } from "../util/counters.ts";
 import type { Admission, Entry } from "./admission.ts";
 import { MAX_EMAIL_LENGTH } from "./limits.ts";
 import { decodeMessage } from "./message-pack.ts";
-import type { Reply } from "./reply.ts";
+import type { HttpReply } from "./reply.ts";
 import type { RequestHead } from "./request-head.ts";
 import type { Check } from "./validate.ts";
 
@@ -66,7 +66,7 @@ export interface BodyOptions {
 
 /** A request over HTTP at the door. */
 export interface HttpEntry extends Entry {
-  readonly reply: Reply;
+  readonly reply: HttpReply;
 }
 
 /** Where a body goes. */

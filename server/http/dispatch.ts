@@ -7,7 +7,7 @@ import { badRequest } from "../errors.ts";
 import type { OrderedReads, Origin } from "../trading/types.ts";
 import { deprecationHeaders, type Header } from "./deprecation.ts";
 import { MAX_BODY_BYTES, MAX_SIGN_IN_BODY_BYTES } from "./limits.ts";
-import type { Responder, Route, RouteRequest } from "./route.ts";
+import type { RequestReply, Route, RouteRequest } from "./route.ts";
 import { isForOwnPages } from "./security-headers.ts";
 import { type Check, compileQuery, compileSchema } from "./validate.ts";
 
@@ -74,7 +74,7 @@ export function scopeText({ scope, orScope }: Pick<Route, "scope" | "orScope">):
  * Runs the handler, which returns a response, a promise of one, or undefined where it responds through the reply itself.
  * The response of an ordered route leaves after the messages about what it shows.
  */
-export function execute(route: Route, request: RouteRequest, reply: Responder, reads: OrderedReads): void {
+export function execute(route: Route, request: RouteRequest, reply: RequestReply, reads: OrderedReads): void {
   const response = route.handler(request);
   if (response === undefined) return;
   const respond = (json: string): void => {

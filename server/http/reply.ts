@@ -1,5 +1,5 @@
 /**
- * The response to one HTTP request, and the envelope of its body. A Reply writes once, in a cork, or not at all once the
+ * The response to one HTTP request, and the envelope of its body. An HttpReply writes once, in a cork, or not at all once the
  * client is gone; it outlives its request and never reads it.
  */
 import type { HttpResponse } from "uWebSockets.js";
@@ -18,7 +18,7 @@ import { encodeJson } from "./message-pack.ts";
 import { RateLimited, type RateState } from "./rate-limiter.ts";
 import type { RequestHead } from "./request-head.ts";
 import type { ResponseThrottle } from "./response-throttle.ts";
-import type { Responder } from "./route.ts";
+import type { RequestReply } from "./route.ts";
 import type { SecurityHeaders } from "./security-headers.ts";
 import type { SiteResponse } from "./static-site.ts";
 
@@ -121,8 +121,8 @@ export interface ReplyOptions {
   readonly cache: string | null;
 }
 
-/** `data` and `error` make it an exchange `Answer`. Calls after the first one do nothing. */
-export class Reply implements Responder {
+/** `data` and `error` make it a `Reply` of trading. Calls after the first one do nothing. */
+export class HttpReply implements RequestReply {
   readonly requestId: string;
   /** The remaining allowance of the rate limits that counted the request. */
   rate: RateState | null = null;
@@ -140,7 +140,7 @@ export class Reply implements Responder {
   /** A long success is compressed. */
   private isCompressed = false;
   private headers: Header[] | null = null;
-  private isAnswered = false;
+  private isSent = false;
   private isAborted = false;
   /** Called when the client goes away while a chunk waits for room. */
   private onAborted: () => void = () => {};
@@ -161,7 +161,7 @@ export class Reply implements Responder {
   }
 
   get done(): boolean {
-    return this.isAnswered || this.isAborted;
+    return this.isSent || this.isAborted;
   }
 
   /** From now on error responses don't queue behind those to strangers. */
@@ -180,7 +180,7 @@ export class Reply implements Responder {
   }
 
   data(json: string): void {
-    if (this.isAnswered || this.isAborted) return;
+    if (this.isSent || this.isAborted) return;
     const body = successBody(json);
     if (this.isCompressed && body.length >= MIN_COMPRESSED_LENGTH && compressing < MAX_COMPRESSING) {
       void this.writeCompressed(body);
@@ -188,7 +188,7 @@ export class Reply implements Responder {
   }
 
   private async writeCompressed(body: string): Promise<void> {
-    this.isAnswered = true;
+    this.isSent = true;
     compressing++;
     const bytes = await compress(body).catch(() => null);
     compressing--;
@@ -261,7 +261,7 @@ export class Reply implements Responder {
   }
 
   private delay(throttle: ResponseThrottle, write: () => void): void {
-    this.isAnswered = true;
+    this.isSent = true;
     throttle.pass(write);
   }
 
@@ -296,7 +296,7 @@ export class Reply implements Responder {
    * request while a response is pending.
    */
   private finish(write: () => void): void {
-    this.isAnswered = true;
+    this.isSent = true;
     if (!this.isHeldBack) {
       if (!this.isAborted) this.res.cork(write);
       return;
@@ -349,14 +349,14 @@ export class Reply implements Responder {
       for await (const chunk of chunks) {
         // Not earlier: where the first chunk fails, the response is an error instead of a file.
         if (this.options.isHead) return this.writeFileHead(type, fileName);
-        if (!this.isAnswered) this.header("Content-Disposition", `attachment; filename="${fileName}"`);
+        if (!this.isSent) this.header("Content-Disposition", `attachment; filename="${fileName}"`);
         if (!this.isAborted && !this.writeChunk(type, chunk)) await this.drained();
         if (this.isAborted) return;
       }
       // The client may have gone while the end was awaited.
       if (!this.isAborted) this.res.cork(() => void this.res.end(undefined, this.isLast));
     } catch (error) {
-      if (!this.isAnswered) this.fail(error);
+      if (!this.isSent) this.fail(error);
       else this.truncate(asApiError(error));
     }
   }
@@ -374,8 +374,8 @@ export class Reply implements Responder {
   private writeChunk(type: string, chunk: string): boolean {
     let hasRoom = true;
     this.res.cork(() => {
-      if (!this.isAnswered) this.writeHead(this.options.status, type);
-      this.isAnswered = true;
+      if (!this.isSent) this.writeHead(this.options.status, type);
+      this.isSent = true;
       hasRoom = this.res.write(chunk);
     });
     this.options.counters.http.sent(chunk);

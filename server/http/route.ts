@@ -6,7 +6,7 @@ import type { Static, TSchema, TUnknown } from "typebox";
 import { assert } from "../../engine/util/assert.ts";
 import type { Principal, Scope, TokenKind } from "../accounts/types.ts";
 import { type ApiError, notFound } from "../errors.ts";
-import type { Answer, Origin } from "../trading/types.ts";
+import type { Origin, Reply } from "../trading/types.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { Deprecation } from "./deprecation.ts";
 import type { RateClass } from "./rate-limiter.ts";
@@ -16,7 +16,7 @@ import { NoQuery } from "./schemas.ts";
 export const API_BASE = "/api/v1";
 
 /** The response to one request. Only the first call has an effect. */
-export interface Responder extends Answer {
+export interface RequestReply extends Reply {
   readonly requestId: string;
   /** A body without envelope: text, or bytes over HTTP on a route with a `contentType`. */
   plain(status: number, body: string | Uint8Array): void;
@@ -58,7 +58,7 @@ export interface RouteRequest<
   readonly params: readonly [string, string];
   readonly query: Query;
   body: Body;
-  readonly reply: Responder;
+  readonly reply: RequestReply;
 }
 
 /**

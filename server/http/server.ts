@@ -15,7 +15,7 @@ import { allowsEncoding } from "./content-negotiation.ts";
 import { type CompiledRoute, creditedTo, DIRECT, execute } from "./dispatch.ts";
 import type { EventLoopGuard } from "./event-loop-guard.ts";
 import { checkKeyUse } from "./idempotency.ts";
-import { Reply, type ReplyOptions } from "./reply.ts";
+import { HttpReply, type ReplyOptions } from "./reply.ts";
 import { RequestHead } from "./request-head.ts";
 import type { ResponseThrottle } from "./response-throttle.ts";
 import { API_BASE, type RouteRequest } from "./route.ts";
@@ -69,7 +69,7 @@ function registerRoute(app: TemplatedApp, path: string, compiled: CompiledRoute,
   const replyOptions: ReplyOptions = { logger, counters, securityHeaders, guard, throttle, ...look };
   const handlerOf = (each: ReplyOptions) => (res: HttpResponse, req: HttpRequest) => {
     head.read(req);
-    const reply = new Reply(res, head, each);
+    const reply = new HttpReply(res, head, each);
     if (route.compressed && allowsEncoding(req.getHeader("accept-encoding"), "gzip")) reply.compress();
     serve(compiled, res, req, reply, options);
   };
@@ -147,18 +147,24 @@ export function replyWithoutRoute(
   res: HttpResponse,
   req: HttpRequest,
   { logger, counters, securityHeaders, guard }: Pick<ReplyOptions, "logger" | "counters" | "securityHeaders" | "guard">,
-): { reply: Reply; head: RequestHead } {
+): { reply: HttpReply; head: RequestHead } {
   head.read(req);
   const isHead = req.getMethod() === "head";
   const look = { status: 200, contentType: null, oauth: false, cache: null, failurePage: null, headers: [], isHead };
   const replyOptions = { logger, counters, securityHeaders, guard, throttle: null, isOwn: false, ...look };
-  return { reply: new Reply(res, head, replyOptions), head };
+  return { reply: new HttpReply(res, head, replyOptions), head };
 }
 
 // ---------------------------------------------------------------- one request
 
 /** Reads everything from `req` before it returns; the body and, where a signature must be verified, the sender follow. */
-function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, reply: Reply, options: HttpOptions): void {
+function serve(
+  compiled: CompiledRoute,
+  res: HttpResponse,
+  req: HttpRequest,
+  reply: HttpReply,
+  options: HttpOptions,
+): void {
   const { admission, clock, securityHeaders } = options;
   try {
     if (head.fault !== null) throw badRequest(head.fault);

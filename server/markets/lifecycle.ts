@@ -17,7 +17,7 @@ import type { User } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { proposalDecidedMail } from "../messages/mail-templates.ts";
 import type { Notifier } from "../messages/notifier.ts";
-import type { Answer } from "../trading/types.ts";
+import type { Reply } from "../trading/types.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import type { TradingGate } from "../writes/trading-gate.ts";
@@ -55,7 +55,7 @@ export interface MarketTrading {
   };
   readonly markets: {
     /** @param begin called once nothing can refuse the change any more, before the command is written @throws ApiError */
-    change(market: Market, step: Step, now: number, answer: Answer, begin: () => void): void;
+    change(market: Market, step: Step, now: number, reply: Reply, begin: () => void): void;
   };
   /** Resolves once every command sent so far has come back committed and was applied. */
   fence(): Promise<void>;

@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { systemClock } from "../../engine/util/clock.ts";
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
-import type { Responder } from "../http/route.ts";
+import type { RequestReply } from "../http/route.ts";
 import type { OrderedReads } from "../trading/types.ts";
 import {
   type ExportedRow,
@@ -41,7 +41,7 @@ export class Exports {
   }
 
   /** Responds with all rows of a list in the tables, newest first: those from before the export began. */
-  async stored(reply: Responder, layout: Layout, list: Unpaged<StoredList>): Promise<undefined> {
+  async stored(reply: RequestReply, layout: Layout, list: Unpaged<StoredList>): Promise<undefined> {
     const { history } = this;
     async function* slices(): AsyncGenerator<string> {
       for (let before: number | null = Number.MAX_SAFE_INTEGER; before !== null; ) {
@@ -59,7 +59,7 @@ export class Exports {
   }
 
   /** Responds with rows in memory. @param slices of the rows, each of a millisecond of work or so */
-  inMemory(reply: Responder, options: FileOptions, slices: Iterable<readonly ExportedRow[]>, names: Names): void {
+  inMemory(reply: RequestReply, options: FileOptions, slices: Iterable<readonly ExportedRow[]>, names: Names): void {
     const { reads } = this;
     const updatesSent = (): Promise<void> =>
       new Promise((resolve) => reads.afterMessagesSent(options.userId, systemClock.now(), resolve));
@@ -74,7 +74,7 @@ export class Exports {
     this.send(reply, options, lines());
   }
 
-  private send(reply: Responder, options: FileOptions, slices: AsyncIterable<string>): void {
+  private send(reply: RequestReply, options: FileOptions, slices: AsyncIterable<string>): void {
     reply.stream(CSV_TYPE, `${options.kind}.csv`, this.read(options, slices));
   }
 

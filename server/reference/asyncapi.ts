@@ -36,7 +36,7 @@ interface Operation {
   readonly op: string;
   readonly summary: string;
   readonly request: TSchema;
-  readonly answer: TSchema;
+  readonly reply: TSchema;
 }
 
 /**
@@ -55,7 +55,7 @@ export function* asyncApi(
     const { op, summary } = operation;
     const key = keyOf(op);
     messages[key] = request(operation);
-    messages[`${key}Answer`] = answer(operation);
+    messages[`${key}Answer`] = replyTo(operation);
     yield;
     operations[key] = {
       action: "receive",
@@ -160,13 +160,13 @@ function socketChannel(messages: JsonObject): JsonObject {
 // ---------------------------------------------------------------- messages
 
 function operationsOf(routes: readonly Route[]): Operation[] {
-  const own = Object.entries(CONNECTION_OPERATIONS).map(([op, { summary, request, answer }]) => {
-    return { op, summary, request: withOperation(request, op), answer };
+  const own = Object.entries(CONNECTION_OPERATIONS).map(([op, { summary, request, reply }]) => {
+    return { op, summary, request: withOperation(request, op), reply };
   });
   const ofRoutes = [...ROUTE_OPERATIONS].map(([op, operation]) => {
     const route = routes.find(({ method, path }) => `${method} ${path}` === operation.template);
     assert(route !== undefined, "an operation runs an existing route");
-    return { op, summary: route.summary, request: requestOf(op, route, operation), answer: route.response };
+    return { op, summary: route.summary, request: requestOf(op, route, operation), reply: route.response };
   });
   return [...own, ...ofRoutes];
 }
@@ -193,12 +193,12 @@ function request({ op, summary, request }: Operation): JsonObject {
   return { name: op, title: op, summary, payload: requestSchema(request), examples };
 }
 
-function answer({ op, answer }: Operation): JsonObject {
-  const examples = (OPERATION_EXAMPLES[op] ?? []).map(({ answer }) => ({ payload: answer as unknown as Json }));
+function replyTo({ op, reply }: Operation): JsonObject {
+  const examples = (OPERATION_EXAMPLES[op] ?? []).map(({ reply }) => ({ payload: reply as unknown as Json }));
   return {
     name: `${op} answer`,
     title: `Response to ${op}`,
-    payload: responseSchema(acknowledgementOf(answer)),
+    payload: responseSchema(acknowledgementOf(reply)),
     examples,
   };
 }

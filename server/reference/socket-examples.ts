@@ -4,33 +4,33 @@ import * as example from "./samples.ts";
 
 interface OperationExample {
   readonly request: JsonObject;
-  readonly answer: object;
+  readonly reply: object;
 }
 
-const answered = (id: number, data: unknown): object => ({ id, code: 0, msg: "ok", data });
+const success = (id: number, data: unknown): object => ({ id, code: 0, msg: "ok", data });
 const RATE = { limit: 30, remaining: 29, reset: 60 };
-const limited = (id: number, data: unknown): object => ({ ...answered(id, data), rate_limit: RATE });
+const limited = (id: number, data: unknown): object => ({ ...success(id, data), rate_limit: RATE });
 const BOOK_SUBSCRIPTION = { channel: "book", implied: false, market_id: 1, outcome_id: 1, sequence: 88 };
 
 export const OPERATION_EXAMPLES: Readonly<Record<string, readonly OperationExample[]>> = {
   subscribe: [
     {
       request: { op: "subscribe", channel: "book", market_id: 1, outcome_id: 1, id: 1 },
-      answer: answered(1, { subscriptions: [BOOK_SUBSCRIPTION] }),
+      reply: success(1, { subscriptions: [BOOK_SUBSCRIPTION] }),
     },
     {
       request: { op: "subscribe", channel: "book", implied: true, market_id: 1, outcome_id: 1, id: 10 },
-      answer: answered(10, { subscriptions: [{ ...BOOK_SUBSCRIPTION, implied: true, sequence: 91 }] }),
+      reply: success(10, { subscriptions: [{ ...BOOK_SUBSCRIPTION, implied: true, sequence: 91 }] }),
     },
     {
       request: { op: "subscribe", channel: "trades", market_ids: [1], id: 2 },
-      answer: answered(2, {
+      reply: success(2, {
         subscriptions: [{ channel: "trades", implied: false, market_id: 1, outcome_id: null, sequence: 12 }],
       }),
     },
     {
       request: { op: "subscribe", channel: "markets", id: 3 },
-      answer: answered(3, {
+      reply: success(3, {
         subscriptions: [
           { channel: "markets", implied: false, market_id: null, outcome_id: null, sequence: example.THEN },
         ],
@@ -38,29 +38,29 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, readonly OperationExamp
     },
     {
       request: { op: "subscribe", channel: "ticker", market_id: 1, outcome_id: 1, id: 4 },
-      answer: answered(4, { subscriptions: [{ ...BOOK_SUBSCRIPTION, channel: "ticker", sequence: example.THEN }] }),
+      reply: success(4, { subscriptions: [{ ...BOOK_SUBSCRIPTION, channel: "ticker", sequence: example.THEN }] }),
     },
   ],
   unsubscribe: [
     {
       request: { op: "unsubscribe", channel: "book", market_id: 1, outcome_id: 1, id: 5 },
-      answer: answered(5, { subscriptions: [BOOK_SUBSCRIPTION] }),
+      reply: success(5, { subscriptions: [BOOK_SUBSCRIPTION] }),
     },
   ],
-  ping: [{ request: { op: "ping", id: 6 }, answer: answered(6, { now: example.THEN }) }],
+  ping: [{ request: { op: "ping", id: 6 }, reply: success(6, { now: example.THEN }) }],
   cancel_on_disconnect: [
-    { request: { op: "cancel_on_disconnect", enabled: true, id: 7 }, answer: answered(7, { enabled: true }) },
+    { request: { op: "cancel_on_disconnect", enabled: true, id: 7 }, reply: success(7, { enabled: true }) },
   ],
   resume: [
     {
       request: { op: "resume", sequence: 0, id: 8 },
-      answer: { ...answered(8, { after: 0, last: 3 }), rate_limit: { limit: 100, remaining: 99, reset: 60 } },
+      reply: { ...success(8, { after: 0, last: 3 }), rate_limit: { limit: 100, remaining: 99, reset: 60 } },
     },
   ],
   auth: [
     {
       request: { op: "auth", token: "pm_pat_Zm9vexampleexampleexampleexampleexample", id: 9 },
-      answer: answered(9, { user_id: 3, expires_at: example.FAR_OFF }),
+      reply: success(9, { user_id: 3, expires_at: example.FAR_OFF }),
     },
   ],
   "order.place": [
@@ -71,31 +71,31 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, readonly OperationExamp
         builder_code: "acme-terminal",
         id: 10,
       },
-      answer: limited(10, { ...example.order, builder_code: "acme-terminal" }),
+      reply: limited(10, { ...example.order, builder_code: "acme-terminal" }),
     },
   ],
   "order.amend": [
     {
       request: { op: "order.amend", data: { id: 7_001, quantity: 80 }, id: 11 },
-      answer: limited(11, { ...example.restingOrder, quantity: 80, remaining: 80 }),
+      reply: limited(11, { ...example.restingOrder, quantity: 80, remaining: 80 }),
     },
   ],
   "order.cancel": [
     {
       request: { op: "order.cancel", data: { client_order_id: "mm-1-0001" }, id: 12 },
-      answer: limited(12, example.restingOrder),
+      reply: limited(12, example.restingOrder),
     },
   ],
   "order.cancel_all": [
     {
       request: { op: "order.cancel_all", data: { market_id: 1 }, id: 13 },
-      answer: limited(13, { order_ids: [7_001] }),
+      reply: limited(13, { order_ids: [7_001] }),
     },
   ],
   "order.cancel_after": [
     {
       request: { op: "order.cancel_after", data: { timeout_ms: 30_000 }, id: 16 },
-      answer: limited(16, { timeout_ms: 30_000, fires_at: example.THEN + 30_000 }),
+      reply: limited(16, { timeout_ms: 30_000, fires_at: example.THEN + 30_000 }),
     },
   ],
   "order.batch": [
@@ -105,7 +105,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, readonly OperationExamp
         data: { operations: [{ op: "place", market_id: 1, outcome_id: 1, side: 1, price: 4_100, quantity: 50 }] },
         id: 14,
       },
-      answer: limited(14, { results: [{ code: 0, msg: "ok", data: { ...example.order, client_order_id: null } }] }),
+      reply: limited(14, { results: [{ code: 0, msg: "ok", data: { ...example.order, client_order_id: null } }] }),
     },
   ],
   "quotes.replace": [
@@ -115,7 +115,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, readonly OperationExamp
         data: { market_id: 1, quotes: [{ outcome_id: 1, side: 1, price: 4_100, quantity: 100 }] },
         id: 15,
       },
-      answer: limited(15, { results: [{ code: 0, msg: "ok", data: { ...example.order, post_only: true } }] }),
+      reply: limited(15, { results: [{ code: 0, msg: "ok", data: { ...example.order, post_only: true } }] }),
     },
   ],
 };

@@ -192,10 +192,10 @@ function resetRoute({ accounts, approvals, factors, factorSettings, notifier }: 
       const details = { email: user.email, factors: own.map(({ id }) => id) };
       const wish = { rule: "always", action: RESET, subject: user.id, details, userId: user.id } as const;
       const isFirst = approvals.find(RESET, user.id) === null;
-      const answer = await approvals.request(wish, operator, context, (ending, first) =>
+      const requested = await approvals.request(wish, operator, context, (ending, first) =>
         factorSettings.reset(user, withFirstApproval({ note: noteOf(request) }, first), operator, context, ending),
       );
-      const { approval } = answer;
+      const { approval } = requested;
       if (approval !== null && isFirst) notifier.sendMail(secondFactorResetRequestedMail(user.email));
       return JSON.stringify({ done: approval === null, approval: approval && approvalView(approval) });
     },

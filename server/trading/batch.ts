@@ -8,11 +8,11 @@ import { ApiError, ErrorKind } from "../errors.ts";
 import { errorBody, successBody } from "../http/reply.ts";
 import { CompositeReply } from "./composite-reply.ts";
 import type { Exchange } from "./exchange.ts";
-import { ANSWER_DEADLINE_MS } from "./limits.ts";
-import type { Answer } from "./types.ts";
+import { REPLY_DEADLINE_MS } from "./limits.ts";
+import type { Reply } from "./types.ts";
 
 /** Starts one operation, which replies now or later. @throws ApiError where it is rejected */
-export type Operation = (now: number, answer: Answer) => void;
+export type Operation = (now: number, reply: Reply) => void;
 
 /** Errors that a commit may resolve. */
 const RETRYABLE: readonly ErrorKind[] = [
@@ -86,14 +86,14 @@ class Batch {
   }
 }
 
-/** Runs the operations in order; `answer` gets {results} once each has replied. @param answer its request id is the trace id of 5xx */
+/** Runs the operations in order; `reply` gets {results} once each has replied. @param reply its request id is the trace id of 5xx */
 export function runBatch(
   exchange: Exchange,
   userId: number,
   operations: readonly Operation[],
   now: number,
-  answer: Answer & { readonly requestId: string },
+  reply: Reply & { readonly requestId: string },
 ): void {
-  const reply = new CompositeReply(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
-  new Batch(exchange, operations, reply, answer.requestId).run(now);
+  const composite = new CompositeReply(exchange, userId, reply, now + REPLY_DEADLINE_MS);
+  new Batch(exchange, operations, composite, reply.requestId).run(now);
 }

@@ -6,10 +6,10 @@ import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { isPastEnd, marketStatusName } from "../markets/registry.ts";
 import type { Market } from "../markets/types.ts";
 import type { Exchange } from "./exchange.ts";
-import { ANSWER_DEADLINE_MS } from "./limits.ts";
+import { REPLY_DEADLINE_MS } from "./limits.ts";
 import { checkMoney, checkShares } from "./order-checks.ts";
 import { tooManyInFlight } from "./rejections.ts";
-import type { Answer, Trader } from "./types.ts";
+import type { Reply, Trader } from "./types.ts";
 
 /** Called with the command's correlation id once nothing can reject it any more, before anything changes. */
 export type BeforeChange = (correlationId: number) => void;
@@ -30,8 +30,8 @@ export class CompleteSets {
     this.usualMergeFeeBps = usualMergeFeeBps;
   }
 
-  /** Turns 1 USDC per set into one share of each outcome; `answer` gets {market_id, quantity, fee}. @throws ApiError */
-  split(trader: Trader, { marketId, quantity }: Sets, now: number, answer: Answer, before: BeforeChange): void {
+  /** Turns 1 USDC per set into one share of each outcome; `reply` gets {market_id, quantity, fee}. @throws ApiError */
+  split(trader: Trader, { marketId, quantity }: Sets, now: number, reply: Reply, before: BeforeChange): void {
     const { exchange } = this;
     const { ledger, writer, pending, turn } = exchange;
     const { userId } = trader;
@@ -41,7 +41,7 @@ export class CompleteSets {
     checkMoney(exchange, trader, amount, now);
     if (!writer.hasRoom(marketId)) throw tooManyInFlight();
     // From here it must succeed.
-    const correlationId = pending.expect(answer, now + ANSWER_DEADLINE_MS);
+    const correlationId = pending.expect(reply, now + REPLY_DEADLINE_MS);
     before(correlationId);
     ledger.hold(userId, amount);
     ledger.changeLiveActivity(userId, amount);
@@ -49,8 +49,8 @@ export class CompleteSets {
     turn.schedule();
   }
 
-  /** Turns one share of each outcome per set into 1 USDC, less the user's merge fee; `answer` as for `split`. @throws ApiError */
-  merge(trader: Trader, { marketId, quantity }: Sets, now: number, answer: Answer, before: BeforeChange): void {
+  /** Turns one share of each outcome per set into 1 USDC, less the user's merge fee; `reply` as for `split`. @throws ApiError */
+  merge(trader: Trader, { marketId, quantity }: Sets, now: number, reply: Reply, before: BeforeChange): void {
     const { ledger, writer, pending, turn } = this.exchange;
     const { userId } = trader;
     const market = this.marketOf(marketId);
@@ -58,7 +58,7 @@ export class CompleteSets {
     for (const { id } of market.outcomes) checkShares(ledger, userId, id, quantity);
     if (!writer.hasRoom(marketId)) throw tooManyInFlight();
     // From here it must succeed.
-    const correlationId = pending.expect(answer, now + ANSWER_DEADLINE_MS);
+    const correlationId = pending.expect(reply, now + REPLY_DEADLINE_MS);
     before(correlationId);
     for (const { id } of market.outcomes) ledger.holdShares(userId, id, quantity);
     const feeBps = mergeFeeBps(trader, this.usualMergeFeeBps);

@@ -4,7 +4,7 @@
  */
 import type { ApiError } from "../errors.ts";
 import type { PendingReplies } from "./pending-replies.ts";
-import type { Answer, Deferral, UserListener } from "./types.ts";
+import type { Deferral, Reply, UserListener } from "./types.ts";
 
 /** What a composite reply needs of the exchange. */
 export interface CompositeReplyContext {
@@ -20,10 +20,10 @@ export class CompositeReply {
   private isOver = false;
 
   /** @param deadline ms since the epoch */
-  constructor(context: CompositeReplyContext, userId: number, answer: Answer, deadline: number) {
+  constructor(context: CompositeReplyContext, userId: number, reply: Reply, deadline: number) {
     this.context = context;
     this.userId = userId;
-    this.correlationId = context.pending.expect(answer, deadline);
+    this.correlationId = context.pending.expect(reply, deadline);
   }
 
   /** One of its events was applied; no message about it has left. */
@@ -50,7 +50,7 @@ export class CompositeReply {
   }
 
   /** Returns the client's reply, unless it was sent. */
-  private end(): Answer | null {
+  private end(): Reply | null {
     if (this.isOver) return null;
     this.isOver = true;
     return this.context.pending.resolve(this.correlationId);

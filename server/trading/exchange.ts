@@ -176,7 +176,7 @@ export class Exchange {
     if (registry.implied.dirty.length > 0) registry.implied.publish(() => this.clock.elapsed());
     reads.expire(now);
     clientOrderIds.expire(now, (orderId) => store.find(orderId) !== 0);
-    for (const answer of pending.abandonOverdue(now)) answer.error(outcomeUnknown("the exchange is slow"));
+    for (const reply of pending.abandonOverdue(now)) reply.error(outcomeUnknown("the exchange is slow"));
   }
 
   /** Resolves once every command sent so far has come back committed and was applied. */
@@ -206,7 +206,7 @@ export class Exchange {
     this.turn.drain();
     this.cancels.clear();
     this.reads.end();
-    for (const answer of this.pending.abandonOverdue(Number.POSITIVE_INFINITY)) answer.error(error);
+    for (const reply of this.pending.abandonOverdue(Number.POSITIVE_INFINITY)) reply.error(error);
   }
 
   /** Ends the engine threads once everything before it is done. */

@@ -33,6 +33,6 @@ export const MAX_CANCEL_AFTER_MS = 300_000;
 export const CANCEL_TIMER_TICK_MS = 50;
 
 /** A command that waits longer for its commit gets 50000, with the advice to check before a retry. */
-export const ANSWER_DEADLINE_MS = 10_000;
+export const REPLY_DEADLINE_MS = 10_000;
 /** How long a read of the caller's own state waits at most for the updates that belong before it. */
 export const READ_WAIT_MS = 5_000;

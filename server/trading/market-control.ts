@@ -4,11 +4,11 @@ import { overloaded } from "../errors.ts";
 import { isProposed, isTradable, type MarketRegistry } from "../markets/registry.ts";
 import type { Market } from "../markets/types.ts";
 import type { CommandWriter, MarketChange } from "./command-writer.ts";
-import { ANSWER_DEADLINE_MS } from "./limits.ts";
+import { REPLY_DEADLINE_MS } from "./limits.ts";
 import { NO_MARKET_LISTENER, NO_USER_LISTENER } from "./no-listener.ts";
 import type { PendingReplies } from "./pending-replies.ts";
 import type { TurnLoop } from "./turn-loop.ts";
-import type { Answer, MarketListener, UserListener } from "./types.ts";
+import type { MarketListener, Reply, UserListener } from "./types.ts";
 
 export interface MarketControlParts {
   readonly registry: MarketRegistry;
@@ -74,16 +74,16 @@ export class MarketControl {
   }
 
   /**
-   * Halts, resumes or closes a market; `answer` gets an empty object once that is durable.
+   * Halts, resumes or closes a market; `reply` gets an empty object once that is durable.
    * @param begin called once nothing can reject it any more, before it is done
    * @throws ApiError 50300 where the ring is full
    */
-  change(market: Market, change: MarketChange, now: number, answer: Answer, begin?: () => void): void {
+  change(market: Market, change: MarketChange, now: number, reply: Reply, begin?: () => void): void {
     const { writer, pending, turn } = this.parts;
     if (!writer.hasReservedRoom(market.id)) throw overloaded("too many commands in flight: try again");
     // From here it must succeed.
     begin?.();
-    const correlationId = pending.expect(answer, now + ANSWER_DEADLINE_MS);
+    const correlationId = pending.expect(reply, now + REPLY_DEADLINE_MS);
     writer.changeMarket({ marketId: market.id, change, at: now, correlationId });
     turn.schedule();
   }

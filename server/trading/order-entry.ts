@@ -15,21 +15,21 @@ import { CompleteSets } from "./complete-sets.ts";
 import { CompositeReply } from "./composite-reply.ts";
 import type { Exchange } from "./exchange.ts";
 import { worstOf } from "./holds.ts";
-import { ANSWER_DEADLINE_MS } from "./limits.ts";
+import { REPLY_DEADLINE_MS } from "./limits.ts";
 import * as check from "./order-checks.ts";
 import { disconnectFlag, IN_FLIGHT, isNamed, MARK_ENDING, MARK_TIMESTAMPS } from "./order-store.ts";
 import { Quotes } from "./quotes.ts";
 import { clientOrderIdInUse, exchangeIsFull, orderFinished, tooManyInFlight } from "./rejections.ts";
-import { firstAnswerJson } from "./slot-json.ts";
+import { firstReplyJson } from "./slot-json.ts";
 import type {
   Amendment,
-  Answer,
   Connection,
   EndedOrder,
   OrderEntryOptions,
   OrderFilter,
   Origin,
   Placement,
+  Reply,
   Trader,
 } from "./types.ts";
 
@@ -50,11 +50,11 @@ export class OrderEntry {
   // ---------------------------------------------------------------- placing
 
   /**
-   * Places an order; `answer` gets the queued order once it is durable or, where the client order id names the same order
+   * Places an order; `reply` gets the queued order once it is durable or, where the client order id names the same order
    * already, what the first request got.
    * @throws ApiError where it is rejected; then nothing changed
    */
-  place(trader: Trader, origin: Origin, order: Placement, now: number, answer: Answer): void {
+  place(trader: Trader, origin: Origin, order: Placement, now: number, reply: Reply): void {
     const { exchange } = this;
     const { store, writer, clientOrderIds, expiry, holds } = exchange;
     const market = exchange.registry.get(order.marketId);
@@ -64,7 +64,7 @@ export class OrderEntry {
     const { clientOrderId } = order;
     if (clientOrderId !== null) {
       const orderId = clientOrderIds.find(trader.userId, clientOrderId);
-      if (orderId !== 0) return this.repeat(trader.userId, orderId, order, now, answer);
+      if (orderId !== 0) return this.repeat(trader.userId, orderId, order, now, reply);
     }
     // Not before: a repeat may well come after its order has expired.
     check.checkInFuture(order.expiresAt, now);
@@ -77,8 +77,8 @@ export class OrderEntry {
     if (R.timeInForceOf(order.terms) === TimeInForce.gtd) expiry.add(slot);
     writer.placeOrder({ slot, at: now, validUntil: check.validUntilOf(order) });
     if (order.timestamps) store.marks[slot]! |= MARK_TIMESTAMPS;
-    const reply = order.timestamps ? timestampedAnswer(exchange, slot, answer) : answer;
-    exchange.pending.expectPlacement(slot, reply, now + ANSWER_DEADLINE_MS);
+    const placed = order.timestamps ? withTimes(exchange, slot, reply) : reply;
+    exchange.pending.expectPlacement(slot, placed, now + REPLY_DEADLINE_MS);
     exchange.turn.schedule();
   }
 
@@ -119,76 +119,76 @@ export class OrderEntry {
   }
 
   /** The client order id is in use: the same body gets the first reply, another body a conflict. */
-  private repeat(userId: number, orderId: number, order: Placement, now: number, answer: Answer): void {
+  private repeat(userId: number, orderId: number, order: Placement, now: number, reply: Reply): void {
     const { store } = this.exchange;
     const slot = store.find(orderId);
-    if (slot === 0) return this.repeatEnded(userId, orderId, order, answer);
+    if (slot === 0) return this.repeatEnded(userId, orderId, order, reply);
     if (store.texts.fingerprint(slot) !== fingerprint(order) || store.users[slot] !== userId)
       throw clientOrderIdInUse();
-    if (store.statuses[slot] === IN_FLIGHT) this.joinPlacement(slot, answer, now);
-    else answer.data(firstAnswerJson(orderId, order, store.texts.builderCode(slot), store.createdAt[slot]!));
+    if (store.statuses[slot] === IN_FLIGHT) this.joinPlacement(slot, reply, now);
+    else reply.data(firstReplyJson(orderId, order, store.texts.builderCode(slot), store.createdAt[slot]!));
   }
 
-  private repeatEnded(userId: number, orderId: number, order: Placement, answer: Answer): void {
+  private repeatEnded(userId: number, orderId: number, order: Placement, reply: Reply): void {
     this.findEnded(userId, orderId).then(
       (ended) => {
         const isSame = ended !== null && ended.userId === userId && ended.fingerprint === fingerprint(order);
-        if (!isSame) answer.error(clientOrderIdInUse());
-        else answer.data(firstAnswerJson(orderId, order, ended.builderCode, ended.createdAt));
+        if (!isSame) reply.error(clientOrderIdInUse());
+        else reply.data(firstReplyJson(orderId, order, ended.builderCode, ended.createdAt));
       },
-      (error) => answer.error(asApiError(error)),
+      (error) => reply.error(asApiError(error)),
     );
   }
 
   /**
-   * Replies to `answer` once the placement in flight of the order in `slot` is durable.
+   * Completes `reply` once the placement in flight of the order in `slot` is durable.
    * @throws ApiError where trading has stopped: the first reply was abandoned, and the order isn't durable
    */
-  joinPlacement(slot: number, answer: Answer, now: number): void {
+  joinPlacement(slot: number, reply: Reply, now: number): void {
     const { pending, gate } = this.exchange;
     if (!pending.hasPlacement(slot)) gate.checkRunning();
-    pending.joinPlacement(slot, answer, now + ANSWER_DEADLINE_MS);
+    pending.joinPlacement(slot, reply, now + REPLY_DEADLINE_MS);
   }
 
   // ---------------------------------------------------------------- canceling
 
   /**
-   * Cancels an order of the user; `answer` gets it as it stood when the cancel reached it, 40900 where it has ended, 4040
+   * Cancels an order of the user; `reply` gets it as it stood when the cancel reached it, 40900 where it has ended, 4040
    * where the user has no such order.
    */
-  cancel(userId: number, orderId: number, now: number, answer: Answer): void {
+  cancel(userId: number, orderId: number, now: number, reply: Reply): void {
     const slot = this.findOwn(userId, orderId);
-    if (slot === 0) this.explainMissing(userId, orderId, answer);
-    else this.cancelSlot(slot, now, answer);
+    if (slot === 0) this.explainMissing(userId, orderId, reply);
+    else this.cancelSlot(slot, now, reply);
   }
 
   /** The same for the order that a client order id names, also while its placement is in flight. */
-  cancelByClientId(userId: number, clientOrderId: string, now: number, answer: Answer): void {
+  cancelByClientId(userId: number, clientOrderId: string, now: number, reply: Reply): void {
     const orderId = this.exchange.clientOrderIds.find(userId, clientOrderId);
     if (orderId === 0) throw notFound("order");
     const { store } = this.exchange;
     const slot = store.find(orderId);
-    if (slot === 0) this.explainMissing(userId, orderId, answer);
+    if (slot === 0) this.explainMissing(userId, orderId, reply);
     else if (!isNamed(store, slot, userId, clientOrderId)) throw notFound("order");
-    else this.cancelSlot(slot, now, answer);
+    else this.cancelSlot(slot, now, reply);
   }
 
-  private cancelSlot(slot: number, now: number, answer: Answer): void {
+  private cancelSlot(slot: number, now: number, reply: Reply): void {
     const { exchange } = this;
     exchange.gate.checkRunning();
     if (!exchange.writer.hasReservedRoom(exchange.store.markets[slot]!)) throw tooManyInFlight();
-    exchange.cancelOrder(slot, Reason.user, exchange.pending.expect(answer, now + ANSWER_DEADLINE_MS), now);
+    exchange.cancelOrder(slot, Reason.user, exchange.pending.expect(reply, now + REPLY_DEADLINE_MS), now);
   }
 
-  /** Cancels the user's live orders that match the filter; `answer` gets {order_ids} of those that this ended. */
-  cancelAll(userId: number, filter: OrderFilter, now: number, answer: Answer, reason: number = Reason.user): void {
+  /** Cancels the user's live orders that match the filter; `reply` gets {order_ids} of those that this ended. */
+  cancelAll(userId: number, filter: OrderFilter, now: number, reply: Reply, reason: number = Reason.user): void {
     const { exchange } = this;
     exchange.gate.checkRunning();
     const slots = this.matching(userId, filter);
-    const reply = new CompositeReply(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
+    const composite = new CompositeReply(exchange, userId, reply, now + REPLY_DEADLINE_MS);
     exchange.cancels.add(slots, reason, {
-      arrived: () => reply.arrived(),
-      done: (orderIds) => reply.finish(`{"order_ids":[${orderIds.join(",")}]}`),
+      arrived: () => composite.arrived(),
+      done: (orderIds) => composite.finish(`{"order_ids":[${orderIds.join(",")}]}`),
     });
     exchange.turn.schedule();
   }
@@ -223,14 +223,14 @@ export class OrderEntry {
 
   // ---------------------------------------------------------------- amending
 
-  /** Amends price, total quantity or both of a live order; `answer` gets it as amended. @throws ApiError */
-  amend(trader: Trader, origin: Origin, change: Amendment, now: number, answer: Answer): void {
+  /** Amends price, total quantity or both of a live order; `reply` gets it as amended. @throws ApiError */
+  amend(trader: Trader, origin: Origin, change: Amendment, now: number, reply: Reply): void {
     const { orderId } = change;
     if (change.price === null && change.quantity === null) {
       throw badRequest("price, quantity: give one of them or both");
     }
     const slot = this.findOwn(trader.userId, orderId);
-    if (slot === 0) return this.explainMissing(trader.userId, orderId, answer);
+    if (slot === 0) return this.explainMissing(trader.userId, orderId, reply);
     const { exchange } = this;
     const { store, holds, ledger, writer, pending } = exchange;
     const market = exchange.registry.market(store.markets[slot]!);
@@ -255,7 +255,7 @@ export class OrderEntry {
     writer.amendOrder({
       ...{ slot, at: now, price: price ?? 0, quantity: quantity ?? 0, validUntil: check.validUntilOf(change) },
       priority: store.allocateId(),
-      correlationId: pending.expect(answer, now + ANSWER_DEADLINE_MS),
+      correlationId: pending.expect(reply, now + REPLY_DEADLINE_MS),
     });
     exchange.turn.schedule();
   }
@@ -273,14 +273,14 @@ export class OrderEntry {
    * Distinguishes an order that has ended from one that the user never had: from memory where it ended lately, because
    * bursts of late cancels are normal for a maker. @throws ApiError where memory knows
    */
-  private explainMissing(userId: number, orderId: number, answer: Answer): void {
+  private explainMissing(userId: number, orderId: number, reply: Reply): void {
     const { store, ended } = this.exchange;
     const owner = ended.ownerOf(orderId);
     if (owner === userId) throw orderFinished();
     if (owner !== 0 || store.find(orderId) !== 0 || !store.hasAllocated(orderId)) throw notFound("order");
     this.findEnded(userId, orderId).then(
-      (found) => answer.error(found !== null && found.userId === userId ? orderFinished() : notFound("order")),
-      (error) => answer.error(asApiError(error)),
+      (found) => reply.error(found !== null && found.userId === userId ? orderFinished() : notFound("order")),
+      (error) => reply.error(asApiError(error)),
     );
   }
 }
@@ -291,10 +291,10 @@ function boundOf({ price, terms }: Placement): number {
 }
 
 /** Adds timestamps to the reply of the order in `slot`; a repeat of its placement, which waits for the same, has none. */
-function timestampedAnswer({ times }: Exchange, slot: number, answer: Answer): Answer {
+function withTimes({ times }: Exchange, slot: number, reply: Reply): Reply {
   return {
-    data: (json) => answer.data(withTimestamps(json, times.json(slot))),
-    error: (error) => answer.error(error),
+    data: (json) => reply.data(withTimestamps(json, times.json(slot))),
+    error: (error) => reply.error(error),
   };
 }
 

@@ -10,7 +10,7 @@ import { compileSchema } from "../http/validate.ts";
 import type { Operation } from "./batch.ts";
 import type { OrderEntry } from "./order-entry.ts";
 import { type AmendOrder, BatchOperations, CLIENT_ORDER_ID_PATTERN, type PlaceOrder } from "./schemas.ts";
-import type { Amendment, Answer, Origin, Placement } from "./types.ts";
+import type { Amendment, Origin, Placement, Reply } from "./types.ts";
 
 const CLIENT_ORDER_ID = new RegExp(CLIENT_ORDER_ID_PATTERN);
 
@@ -78,16 +78,16 @@ export function createOperations(
     cancel: compileSchema(BatchOperations.cancel),
     amend: compileSchema(BatchOperations.amend),
   };
-  return (principal, origin, operation) => (now, answer) => {
+  return (principal, origin, operation) => (now, reply) => {
     const { op } = operation as { op?: unknown };
     if (op === "place")
-      return entry.place(principal, origin, readPlacement(checks.place(operation), false, ""), now, answer);
+      return entry.place(principal, origin, readPlacement(checks.place(operation), false, ""), now, reply);
     if (op === "amend") {
       const change = checks.amend(operation);
-      return entry.amend(principal, origin, readAmendment(change.id, change), now, answer);
+      return entry.amend(principal, origin, readAmendment(change.id, change), now, reply);
     }
     if (op !== "cancel") throw badRequest(`op: must be one of ${Object.keys(checks).join(", ")}`);
-    cancelEither(entry, principal.userId, checks.cancel(operation), now, answer);
+    cancelEither(entry, principal.userId, checks.cancel(operation), now, reply);
   };
 }
 
@@ -97,11 +97,11 @@ function cancelEither(
   userId: number,
   named: { id?: number; client_order_id?: string },
   now: number,
-  answer: Answer,
+  reply: Reply,
 ): void {
   const { id, client_order_id } = named;
-  if (id !== undefined && client_order_id === undefined) entry.cancel(userId, id, now, answer);
+  if (id !== undefined && client_order_id === undefined) entry.cancel(userId, id, now, reply);
   else if (client_order_id !== undefined && id === undefined)
-    entry.cancelByClientId(userId, client_order_id, now, answer);
+    entry.cancelByClientId(userId, client_order_id, now, reply);
   else throw badRequest("id: required, or else client_order_id");
 }

@@ -7,7 +7,7 @@
  * kilobyte per order.
  */
 import { assert } from "../../engine/util/assert.ts";
-import type { Answer } from "./types.ts";
+import type { Reply } from "./types.ts";
 
 /** What a group of cancels reports, each as its event comes back and before the order's own update. */
 export interface CancelWatcher {
@@ -36,7 +36,7 @@ class CancelGroup {
 
 export class PendingReplies {
   /** By correlation id, from 1. Null: free, or abandoned while its event is still to come. */
-  private readonly answers: (Answer | null)[] = [null];
+  private readonly replies: (Reply | null)[] = [null];
   /** By correlation id, ms since the epoch; 0 where it is free. */
   private readonly deadlines: number[] = [0];
   private readonly free: number[] = [];
@@ -53,30 +53,30 @@ export class PendingReplies {
   }
 
   /** @param deadline ms since the epoch @returns the correlation id, from 1 */
-  expect(answer: Answer, deadline: number): number {
-    const id = this.free.pop() ?? this.answers.length;
-    this.answers[id] = answer;
+  expect(reply: Reply, deadline: number): number {
+    const id = this.free.pop() ?? this.replies.length;
+    this.replies[id] = reply;
     this.deadlines[id] = deadline;
     this.size++;
     return id;
   }
 
   /** Returns the reply whose event has come and frees its id; null where the reply was abandoned, and for id 0. */
-  resolve(id: number): Answer | null {
+  resolve(id: number): Reply | null {
     if (id === 0) return null;
     assert(this.deadlines[id] !== 0, "a correlation id comes back once");
     this.deadlines[id] = 0;
-    const answer = this.abandon(id);
+    const reply = this.abandon(id);
     this.free.push(id);
-    return answer;
+    return reply;
   }
 
   /** Abandons every reply whose deadline has come. Their ids stay in use, because their events may still come. */
-  abandonOverdue(now: number): Answer[] {
-    const overdue: Answer[] = [];
+  abandonOverdue(now: number): Reply[] {
+    const overdue: Reply[] = [];
     for (let id = 1; id < this.deadlines.length; id++) {
-      const answer = this.isOverdue(id, now) ? this.abandon(id) : null;
-      if (answer !== null) overdue.push(answer);
+      const reply = this.isOverdue(id, now) ? this.abandon(id) : null;
+      if (reply !== null) overdue.push(reply);
     }
     return overdue;
   }
@@ -85,39 +85,39 @@ export class PendingReplies {
     return (this.deadlines[id] ?? 0) <= now;
   }
 
-  private abandon(id: number): Answer | null {
-    const answer = this.answers[id] ?? null;
-    if (answer !== null) this.size--;
-    this.answers[id] = null;
-    return answer;
+  private abandon(id: number): Reply | null {
+    const reply = this.replies[id] ?? null;
+    if (reply !== null) this.size--;
+    this.replies[id] = null;
+    return reply;
   }
 
   // ---------------------------------------------------------------- placements
 
   /** The reply to the placement of the order in `slot`. */
-  expectPlacement(slot: number, answer: Answer, deadline: number): void {
-    this.placements[slot] = this.expect(answer, deadline);
+  expectPlacement(slot: number, reply: Reply, deadline: number): void {
+    this.placements[slot] = this.expect(reply, deadline);
   }
 
   /** True while a client waits for the placement of the order in `slot`. */
   hasPlacement(slot: number): boolean {
-    return this.answers[this.placements[slot] ?? 0] !== null;
+    return this.replies[this.placements[slot] ?? 0] !== null;
   }
 
   /** A repeat of the placement in flight: both get its reply, or this one alone where the first was abandoned. */
-  joinPlacement(slot: number, answer: Answer, deadline: number): void {
+  joinPlacement(slot: number, reply: Reply, deadline: number): void {
     const id = this.placements[slot] ?? 0;
-    const first = this.answers[id] ?? null;
-    this.answers[id] = first === null ? answer : both(first, answer);
+    const first = this.replies[id] ?? null;
+    this.replies[id] = first === null ? reply : both(first, reply);
     if (first !== null) return;
     this.size++;
     this.deadlines[id] = deadline;
   }
 
-  resolvePlacement(slot: number): Answer | null {
-    const answer = this.resolve(this.placements[slot] ?? 0);
+  resolvePlacement(slot: number): Reply | null {
+    const reply = this.resolve(this.placements[slot] ?? 0);
     this.placements[slot] = 0;
-    return answer;
+    return reply;
   }
 
   // ---------------------------------------------------------------- groups of cancels
@@ -142,7 +142,7 @@ export class PendingReplies {
   }
 }
 
-function both(first: Answer, second: Answer): Answer {
+function both(first: Reply, second: Reply): Reply {
   return {
     data(json) {
       first.data(json);

@@ -13,7 +13,7 @@ import type { Market } from "../markets/types.ts";
 import { CompositeReply } from "./composite-reply.ts";
 import type { Exchange } from "./exchange.ts";
 import { worstOf } from "./holds.ts";
-import { ANSWER_DEADLINE_MS } from "./limits.ts";
+import { REPLY_DEADLINE_MS } from "./limits.ts";
 import {
   checkInFuture,
   checkLiveOrders,
@@ -26,7 +26,7 @@ import {
 import { disconnectFlag, IN_FLIGHT, MARK_ENDING, type OrderStore } from "./order-store.ts";
 import { exchangeIsFull, quotesTooLate, tooManyInFlight } from "./rejections.ts";
 import { liveOrderJson } from "./slot-json.ts";
-import type { Answer, OrderEntryOptions, Origin, Quote, QuoteTerms, Trader } from "./types.ts";
+import type { OrderEntryOptions, Origin, Quote, QuoteTerms, Reply, Trader } from "./types.ts";
 
 /** A request to replace a user's quotes in a market. */
 export interface QuotesRequest {
@@ -77,11 +77,11 @@ export class Quotes {
   /**
    * Makes the request's quotes all of the user's quotes in the market. A quote that stands as requested stays; where only
    * its expiry differs it is extended in place. Where the user's means don't cover old and new together, each new quote
-   * takes over what an old one of its outcome and side holds, less what of that one was filled in the meantime. `answer`
+   * takes over what an old one of its outcome and side holds, less what of that one was filled in the meantime. `reply`
    * gets {results}.
    * @throws ApiError: then all quotes are unchanged
    */
-  replace(request: QuotesRequest, answer: Answer): void {
+  replace(request: QuotesRequest, reply: Reply): void {
     const { exchange } = this;
     const { trader, marketId, now } = request;
     const market = this.checkRequest(request);
@@ -96,7 +96,7 @@ export class Quotes {
     if (!exchange.store.hasSlotsFor(trader.userId, placed.length, plan.old.length)) throw exchangeIsFull();
     // From here it must succeed.
     if (commands > 0) exchange.writer.beginChain(commands);
-    new QuotesReply(exchange, this.saveCancelOnDisconnect, request, plan, answer).write();
+    new QuotesReply(exchange, this.saveCancelOnDisconnect, request, plan, reply).write();
   }
 
   /** @throws ApiError 4040, 40000, 50300 */
@@ -215,13 +215,13 @@ class QuotesReply {
     save: OrderEntryOptions["saveCancelOnDisconnect"],
     request: QuotesRequest,
     plan: Plan,
-    answer: Answer,
+    reply: Reply,
   ) {
     this.exchange = exchange;
     this.save = save;
     this.request = request;
     this.plan = plan;
-    this.reply = new CompositeReply(exchange, request.trader.userId, answer, request.now + ANSWER_DEADLINE_MS);
+    this.reply = new CompositeReply(exchange, request.trader.userId, reply, request.now + REPLY_DEADLINE_MS);
     this.texts = plan.planned.map(({ standing }) => (standing === 0 ? null : liveOrderJson(exchange.store, standing)));
   }
 
@@ -242,7 +242,7 @@ class QuotesReply {
   };
 
   /** Counts one more part, and returns its reply. */
-  private expect(index: number): Answer {
+  private expect(index: number): Reply {
     this.outstanding++;
     return {
       data: (json) => {
@@ -283,7 +283,7 @@ class QuotesReply {
     }
     // The next set, which may come before this one's events, must not find a late quote standing.
     if (this.plan.isLate) store.marks[slot]! |= MARK_ENDING;
-    pending.expectPlacement(slot, this.expect(index), now + ANSWER_DEADLINE_MS);
+    pending.expectPlacement(slot, this.expect(index), now + REPLY_DEADLINE_MS);
     turn.schedule();
   }
 
@@ -330,9 +330,9 @@ class QuotesReply {
       this.saveOrders([orderId]);
       placed.data(json);
     };
-    const answer = mustSave ? { ...placed, data: saveFirst } : placed;
+    const reply = mustSave ? { ...placed, data: saveFirst } : placed;
     if (!pending.hasPlacement(slot)) this.exchange.gate.checkRunning();
-    pending.joinPlacement(slot, answer, now + ANSWER_DEADLINE_MS);
+    pending.joinPlacement(slot, reply, now + REPLY_DEADLINE_MS);
   }
 
   private extend(slot: number, index: number): void {
@@ -341,7 +341,7 @@ class QuotesReply {
     const part = this.expect(index);
     // Where it ended on the way, its last state is all there is to show.
     const error = (): void => part.data(this.texts[index] ?? "null");
-    const correlationId = pending.expect({ data: part.data, error }, now + ANSWER_DEADLINE_MS);
+    const correlationId = pending.expect({ data: part.data, error }, now + REPLY_DEADLINE_MS);
     writer.extendOrder({ slot, at: now, expiresAt: this.plan.expiresAt, correlationId });
     turn.schedule();
   }

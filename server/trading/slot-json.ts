@@ -44,7 +44,7 @@ export function liveOrderJson(store: OrderStore, slot: number): string {
 }
 
 /** The response to the first request of a placement, whatever has become of the order since. @param createdAt ms */
-export function firstAnswerJson(
+export function firstReplyJson(
   id: number,
   placement: Placement,
   builderCode: string | null,

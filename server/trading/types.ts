@@ -112,7 +112,7 @@ export interface OrderEntryOptions {
 }
 
 /** Receives the result of a command once it is committed: data as JSON text, or an error. One call exactly. */
-export interface Answer {
+export interface Reply {
   data(json: string): void;
   error(error: ApiError): void;
 }

@@ -1,6 +1,6 @@
 /**
  * Operators' routes of payments: deposits to users and to the house, their reversals, and withdrawals from the house. Each
- * counts once per reference, in any case. A repeat gets the first answer; one that spells the reference differently is also
+ * counts once per reference, in any case. A repeat gets the first reply; one that spells the reference differently is also
  * told which payment it repeats. Under the two-person rule, an operator's first request is an approval.
  */
 import { SEED_REFERENCE } from "../../engine/limits.ts";
@@ -103,7 +103,7 @@ function depositRoutes(context: MoneyAdminContext): Route[] {
     const payment = { userId, amount, reference, reverses: null };
     const write = { kind: "deposit", userId, amount, reference, at: request.now } as const;
     const wish = { action, payment, write, details: { amount, reference } };
-    return answerOf(typed, payment, await book(context, request, wish));
+    return responseOf(typed, payment, await book(context, request, wish));
   };
   return [
     route({
@@ -167,7 +167,7 @@ function reversalRoute(context: MoneyAdminContext): Route {
         const available = userId === HOUSE ? totals().house : exchange.ledger.available(userId);
         checkReversible(found, depositId, amount, available);
       };
-      return answerOf(typed, payment, await book(context, request, { action, payment, write, details, check }));
+      return responseOf(typed, payment, await book(context, request, { action, payment, write, details, check }));
     },
   });
 }
@@ -198,9 +198,9 @@ function ownerOf({ userId }: Pick<Payment, "userId">): number | null {
 
 /**
  * @param typed the reference of the request
- * @param wanted what the answer shows while it waits for its second approval
+ * @param wanted what the response shows while it waits for its second approval
  */
-function answerOf(
+function responseOf(
   typed: string,
   wanted: PaymentWish["payment"],
   { approval, result }: ApprovalOutcome<BookedPayment>,
@@ -213,7 +213,7 @@ function answerOf(
   return JSON.stringify({ ...waiting, approval: approvalView(approval) });
 }
 
-/** Which payment a request repeats, if it spells its reference differently: a plain repeat gets the first answer. */
+/** Which payment a request repeats, if it spells its reference differently: a plain repeat gets the first reply. */
 function repeatedBy(typed: string, { payment, isRepeat }: BookedPayment): { repeats?: number } {
   return isRepeat && payment.reference !== typed ? { repeats: payment.id } : {};
 }
@@ -242,7 +242,7 @@ function houseWithdrawalRoute(context: MoneyAdminContext): Route {
       const { amount, reference: typed } = request.body;
       checkReference(typed);
       const reference = context.approvals.spelled(WITHDRAW_FROM_HOUSE, HOUSE, typed);
-      const answer = await book(context, request, {
+      const booked = await book(context, request, {
         action: WITHDRAW_FROM_HOUSE,
         payment: { userId: HOUSE, amount: -amount, reference, reverses: null },
         write: { kind: "withdrawFromHouse", amount, reference, at: request.now },
@@ -253,12 +253,12 @@ function houseWithdrawalRoute(context: MoneyAdminContext): Route {
           throw new ApiError(ErrorKind.insufficientBalance, `needs ${amount} micro-USDC, the house has ${house}`);
         },
       });
-      if (answer.approval !== null) {
-        return JSON.stringify({ withdrawal: null, approval: approvalView(answer.approval) });
+      if (booked.approval !== null) {
+        return JSON.stringify({ withdrawal: null, approval: approvalView(booked.approval) });
       }
-      const { id, createdAt, ...paid } = answer.result.payment;
+      const { id, createdAt, ...paid } = booked.result.payment;
       const withdrawal = { id, amount: -paid.amount, reference: paid.reference, created_at: createdAt };
-      return JSON.stringify({ withdrawal, ...repeatedBy(typed, answer.result), approval: null });
+      return JSON.stringify({ withdrawal, ...repeatedBy(typed, booked.result), approval: null });
     },
   });
 }

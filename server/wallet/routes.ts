@@ -15,7 +15,7 @@ import type { Payment, Withdrawal } from "../queries/payment-reader.ts";
 import { checkLive } from "../sign-in/authenticator.ts";
 import { setsJson } from "../trading/event-projection.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
-import type { Answer, ExchangeTotals } from "../trading/types.ts";
+import type { ExchangeTotals, Reply } from "../trading/types.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import { depositReference } from "./deposit-reference.ts";
 import { createExportRoutes, type ExportRouteContext } from "./export-routes.ts";
@@ -77,13 +77,13 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
         const { userId } = principal;
         const { market_id, quantity } = request.body;
         const details = { market_id, quantity };
-        const change = (now: number, answer: Answer, kept: Omit<KeptRequest, "reference"> | null): void => {
+        const change = (now: number, reply: Reply, kept: Omit<KeptRequest, "reference"> | null): void => {
           const said = { action: `wallet.${name}`, userId, subject: market_id, details };
           const line = audit({ ...contextOf(request), now }, actorOf(principal), said);
           // Written before the command, so that the audit line is durable no later than the change.
           const begin = (reference: number): void =>
             void writer.write([], [line], kept && { ...kept, reference }).catch(() => {});
-          entry.sets[name](principal, { marketId: market_id, quantity }, now, answer, begin);
+          entry.sets[name](principal, { marketId: market_id, quantity }, now, reply, begin);
         };
         const { idempotencyKey: key } = request;
         if (key === "") return void change(request.now, request.reply, null);

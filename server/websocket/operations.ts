@@ -13,7 +13,7 @@ import { type CompiledRoute, creditedTo, execute } from "../http/dispatch.ts";
 import { decodeMessage } from "../http/message-pack.ts";
 import { RateLimited, type RateState } from "../http/rate-limiter.ts";
 import { errorFields, newRequestId } from "../http/reply.ts";
-import type { Responder, RouteRequest } from "../http/route.ts";
+import type { RequestReply, RouteRequest } from "../http/route.ts";
 import { type Check, compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
 import type { OrderedReads } from "../trading/types.ts";
@@ -50,7 +50,7 @@ export interface OperationHost {
 }
 
 /** The response to one operation of a connection. */
-class OperationReply implements Responder {
+class OperationReply implements RequestReply {
   /** As the client gave it. */
   id: number | null = null;
   /** The remaining allowance of the rate limits; null: nothing is limited; undefined: limits don't count the operation. */

@@ -190,37 +190,37 @@ interface ConnectionOperation {
   readonly summary: string;
   readonly request: TSchema;
   /** The schema of `data` on success. */
-  readonly answer: TSchema;
+  readonly reply: TSchema;
 }
 
 export const CONNECTION_OPERATIONS = {
   subscribe: {
     summary: "Subscribe to a channel; books, tickers and single markets begin with their current state",
     request: Subscription,
-    answer: Subscriptions,
+    reply: Subscriptions,
   },
   unsubscribe: {
     summary: "Unsubscribe from a channel; returns the last sequence of each subscription",
     request: Subscription,
-    answer: Subscriptions,
+    reply: Subscriptions,
   },
-  ping: { summary: "Returns the server's clock, after all messages sent before", request: Ping, answer: Now },
+  ping: { summary: "Returns the server's clock, after all messages sent before", request: Ping, reply: Now },
   cancel_on_disconnect: {
     summary: "Cancel the orders placed over this connection when it closes",
     request: CancelOnDisconnect,
-    answer: Tied,
+    reply: Tied,
   },
   resume: {
     summary:
       "Replay the caller's order updates after a sequence, then balance and positions, then continue live; 40900 while another " +
       "replay runs on the connection",
     request: Resume,
-    answer: Resumed,
+    reply: Resumed,
   },
   auth: {
     summary: "Present a token: a fresh one of the same user, or any user's if the connection has none",
     request: PresentToken,
-    answer: PresentedToken,
+    reply: PresentedToken,
   },
 } as const satisfies Readonly<Record<string, ConnectionOperation>>;
 

@@ -5,7 +5,7 @@
 import { ApiError } from "../../server/errors.ts";
 import { isTradable } from "../../server/markets/registry.ts";
 import type { Market } from "../../server/markets/types.ts";
-import type { Answer, Trader } from "../../server/trading/types.ts";
+import type { Reply, Trader } from "../../server/trading/types.ts";
 import { ensure } from "../engine/book/harness.ts";
 import type { Random } from "../support/random.ts";
 import type { Committed } from "./committed.ts";
@@ -22,7 +22,7 @@ const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 const FEW_ORDERS = 4;
 
 /** A request of a client that awaits one reply. */
-export class PendingRequest implements Answer {
+export class PendingRequest implements Reply {
   /** For messages: what kind of request it is. */
   readonly name: string;
   private replies = 0;

@@ -10,7 +10,7 @@ import { WebSocket } from "ws";
 export type Encoding = "json" | "msgpack";
 
 /** A response that takes longer than this means that the venue has failed. */
-const ANSWER_DEADLINE_MS = 15_000;
+const REPLY_DEADLINE_MS = 15_000;
 
 export interface Envelope<T = unknown> {
   readonly code: number;
@@ -91,9 +91,9 @@ export class Link {
     const id = ++this.lastId;
     const answer = new Promise<Envelope>((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.fail(new Error(`${op} was not answered in ${ANSWER_DEADLINE_MS} ms: ${JSON.stringify(rest)}`));
+        this.fail(new Error(`${op} was not answered in ${REPLY_DEADLINE_MS} ms: ${JSON.stringify(rest)}`));
         reject(this.fault!);
-      }, ANSWER_DEADLINE_MS);
+      }, REPLY_DEADLINE_MS);
       this.waiting.set(id, { taken, resolve, reject, timer });
     });
     const message = { op, id, ...rest };
@@ -127,8 +127,8 @@ export class Link {
         });
       });
       request.on("error", lost);
-      request.setTimeout(ANSWER_DEADLINE_MS, () => {
-        this.fail(new Error(`${method} ${path} was not answered in ${ANSWER_DEADLINE_MS} ms`));
+      request.setTimeout(REPLY_DEADLINE_MS, () => {
+        this.fail(new Error(`${method} ${path} was not answered in ${REPLY_DEADLINE_MS} ms`));
         request.destroy();
       });
       request.end(payload);

@@ -11,7 +11,7 @@ import { FollowedBook } from "./followed-book.ts";
 import { pack, unpack } from "./packed.ts";
 import type { TestServer } from "./server.ts";
 
-const ANSWER_DEADLINE_MS = 20_000;
+const REPLY_DEADLINE_MS = 20_000;
 /** The most differences in a report; one fault causes thousands. */
 const KEPT_DIFFERENCES = 20;
 
@@ -221,7 +221,7 @@ export class Follower {
     const id = ++this.lastId;
     return new Promise((resolve, reject) => {
       const what = `${this.name}: ${JSON.stringify(operation)}`;
-      const late = setTimeout(() => reject(new Error(`${what}: no answer`)), ANSWER_DEADLINE_MS);
+      const late = setTimeout(() => reject(new Error(`${what}: no answer`)), REPLY_DEADLINE_MS);
       this.asked.set(id, ({ code, msg, data }) => {
         clearTimeout(late);
         if (code !== 0) return reject(new Error(`${what}: ${code} ${msg}`));

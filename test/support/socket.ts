@@ -41,13 +41,13 @@ const frameCheckers = new Map(
   Object.entries(SOCKET_EVENTS).map(([event, { data }]) => [event, checkerOf(frameOf(event, data), event)]),
 );
 /** By operation. */
-const answerCheckers = new Map(
+const replyCheckers = new Map(
   [
-    ...Object.entries(CONNECTION_OPERATIONS).map(([op, { answer }]) => [op, answer] as const),
+    ...Object.entries(CONNECTION_OPERATIONS).map(([op, { reply }]) => [op, reply] as const),
     ...[...ROUTE_OPERATIONS].map(([op, { template }]) => {
       return [op, ROUTES.find(({ method, path }) => `${method} ${path}` === template)!.response] as const;
     }),
-  ].map(([op, answer]) => [op, checkerOf(acknowledgementOf(answer), `the answer to ${op}`)]),
+  ].map(([op, reply]) => [op, checkerOf(acknowledgementOf(reply), `the reply to ${op}`)]),
 );
 const checkRejection = checkerOf(acknowledgementOf(Type.Null()), "a rejection");
 /** Acknowledgements of messages that the test sent by other means than `post`. */
@@ -241,7 +241,7 @@ export class Socket {
         this.arrivals.push(message);
         const op = this.asked.get(message.id ?? 0) ?? "";
         this.asked.delete(message.id ?? 0);
-        const check = message.code === 0 ? (answerCheckers.get(op) ?? checkAnyAnswer) : checkRejection;
+        const check = message.code === 0 ? (replyCheckers.get(op) ?? checkAnyAnswer) : checkRejection;
         check(message);
         this.acknowledgements.push(message);
         if (message.id !== null && !this.answers.has(message.id)) this.answers.set(message.id, message);

@@ -423,9 +423,9 @@ describe("private events", () => {
   });
 });
 
-/** Runs answer_order.py, which compares the times of updates with those of the 202s. */
+/** Runs response_order.py, which compares the times of updates with those of the 202s. */
 async function answerOrder(user: Client, orders: number, market: TestMarket): Promise<object> {
-  const script = fileURLToPath(new URL("../support/answer_order.py", import.meta.url));
+  const script = fileURLToPath(new URL("../support/response_order.py", import.meta.url));
   const args = [script, world.server.port, user.token, orders, market.id, market.outcomes[0]];
   const { stdout } = await promisify(execFile)("python3", args.map(String));
   return JSON.parse(stdout) as object;

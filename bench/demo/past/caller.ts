@@ -9,7 +9,7 @@ import { type ApiError, asApiError } from "../../../server/errors.ts";
 import { authorize } from "../../../server/http/admission.ts";
 import { NO_ADDRESS } from "../../../server/http/client-address.ts";
 import { type CompiledRoute, DIRECT, execute } from "../../../server/http/dispatch.ts";
-import { pathPattern, type Responder } from "../../../server/http/route.ts";
+import { pathPattern, type RequestReply } from "../../../server/http/route.ts";
 import type { OrderedReads } from "../../../server/trading/types.ts";
 import type { Caller, Reply } from "../types.ts";
 
@@ -78,7 +78,7 @@ export class LocalCaller implements Caller {
   }
 }
 
-class LocalReply implements Responder {
+class LocalReply implements RequestReply {
   readonly requestId = "";
   private readonly resolve: (reply: Reply<unknown>) => void;
 

@@ -4,7 +4,7 @@
  */
 import { connect, type Socket } from "node:net";
 
-const ANSWER_DEADLINE_MS = 10_000;
+const REPLY_DEADLINE_MS = 10_000;
 const HEAD_END = "\r\n\r\n";
 
 export interface RawAnswer {
@@ -38,7 +38,7 @@ export class Link {
   async ask(...pieces: readonly Buffer[]): Promise<RawAnswer> {
     const socket = (this.socket ??= await this.open());
     for (const piece of pieces) socket.write(piece);
-    const deadline = setTimeout(() => socket.destroy(), ANSWER_DEADLINE_MS);
+    const deadline = setTimeout(() => socket.destroy(), REPLY_DEADLINE_MS);
     const since = performance.now();
     try {
       for (;;) {
@@ -46,7 +46,7 @@ export class Link {
         if (answer !== null && answer.status !== 100) return answer;
         if (answer !== null) continue;
         if (this.socket === null)
-          throw new NoAnswer(this.received, performance.now() - since >= ANSWER_DEADLINE_MS - 50);
+          throw new NoAnswer(this.received, performance.now() - since >= REPLY_DEADLINE_MS - 50);
         await new Promise<void>((resolve) => {
           this.watcher = resolve;
         });

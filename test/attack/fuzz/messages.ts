@@ -15,7 +15,7 @@ import { batch, damaged } from "./requests.ts";
 import { type Schema, validObject } from "./valid.ts";
 import { Fields, hostileValue, mutated, type Tree, toJson, toMessagePack } from "./values.ts";
 
-const ANSWER_DEADLINE_MS = 5_000;
+const REPLY_DEADLINE_MS = 5_000;
 const [TEXT, BINARY, CLOSE, PING, PONG] = [0x1, 0x2, 0x8, 0x9, 0xa];
 const LAST = 0x80;
 const CODES: readonly number[] = [
@@ -183,7 +183,7 @@ export class FuzzSocket {
     this.socket.destroy();
   }
 
-  private async until(isDone: () => boolean, what: string, ms = ANSWER_DEADLINE_MS): Promise<void> {
+  private async until(isDone: () => boolean, what: string, ms = REPLY_DEADLINE_MS): Promise<void> {
     const deadline = Date.now() + ms;
     while (!isDone()) {
       if (this.fault !== null) throw this.fault;

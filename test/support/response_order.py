@@ -4,7 +4,7 @@ Raw sockets of one process on one machine: whatever is readable, the WebSocket i
 after it. On loopback a write is readable when it returns, so that an update that is there before its 202 was written before
 it. (A client that waits for both at once sees them in either order: reading an HTTP answer takes it more turns.)
 
-Usage: answer_order.py PORT TOKEN ORDERS MARKET OUTCOME; prints {"orders", "updates", "early"}.
+Usage: response_order.py PORT TOKEN ORDERS MARKET OUTCOME; prints {"orders", "updates", "early"}.
 """
 import base64
 import json
