@@ -35,7 +35,7 @@ const MORE_ROUNDS = pathsOf([
   "trading/money.property",
   "trading/ordered-reads",
   "trading/quotes-races",
-  "trading/tight-means",
+  "trading/buying-power",
   "wallet/wallet.property",
 ]);
 
@@ -46,7 +46,7 @@ const THREE_THREADS = pathsOf([
   "crash/disk.long",
   "crash/stop",
   "crash/threads.long",
-  "crash/torn.long",
+  "crash/torn-wal.long",
   "http/idempotency-key",
   "trading/amend",
   "trading/batch",
@@ -55,7 +55,7 @@ const THREE_THREADS = pathsOf([
   "trading/money.property",
   "trading/order-entry",
   "trading/order-life",
-  "trading/quote-means",
+  "trading/quote-buying-power",
   "trading/quotes",
   "trading/quotes-races",
   "trading/restarts",

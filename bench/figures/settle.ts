@@ -26,7 +26,7 @@ const QUIET_MS = smoke ? 200 : 2_000;
 const PASSWORD = "a bench at the harbour wall";
 const TRADER = "pm_pat_settle-trader-00000000000000000000000000000000";
 
-const PROBE = builtScript("bench/children/answer-probe.js");
+const PROBE = builtScript("bench/children/latency-probe.js");
 const tokenOf = (index: number): string => `pm_pat_settle-holder-${String(index).padStart(32, "0")}`;
 const seed = {
   users: [

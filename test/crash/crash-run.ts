@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import { orUsage, wholeNumber } from "../../bench/support/usage.ts";
 import { freshSeed, Random } from "../support/random.ts";
-import { describeKills, type KillsOptions, runKills } from "./kills.ts";
+import { describeKills, type KillsOptions, runKills } from "./kill-loop.ts";
 
 const SIGNALS = ["KILL", "TERM", "mixed"] as const;
 const USAGE = `crash [--seed N] [--kills N] [--threads 1|2|3] [--signal ${SIGNALS.join("|")}]`;

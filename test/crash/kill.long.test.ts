@@ -9,7 +9,7 @@ import { expect, test } from "vitest";
 import { builtScript } from "../../bench/support/root.ts";
 import { EFFORT } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
-import { describeKills, runKills } from "./kills.ts";
+import { describeKills, runKills } from "./kill-loop.ts";
 
 const KILLS = 5 * EFFORT;
 const DEADLINE_MS = 240_000;

@@ -32,7 +32,7 @@ const LONGEST_MS = 50;
 /** Responses before the settlement. */
 const QUIET_ANSWERS = 300;
 const DEPOSIT = 18 * USDC;
-const PROBE = pathToFileURL(fileURLToPath(new URL("../../dist/bench/children/answer-probe.js", import.meta.url)));
+const PROBE = pathToFileURL(fileURLToPath(new URL("../../dist/bench/children/latency-probe.js", import.meta.url)));
 
 const tokenOf = (index: number): string => `pm_pat_holder-${index}`;
 

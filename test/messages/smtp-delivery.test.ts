@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, expectSoundDatabase, expectUnlogged } from "../support/checks.ts";
 import { askOnce } from "../support/client.ts";
 import { freshEmail, login, PASSWORD, register, type UserJson } from "../support/identity.ts";
-import { hasOpenssl, MailServer } from "../support/mail-server.ts";
 import { type LogLine, TestServer, temporaryFolder } from "../support/server.ts";
+import { hasOpenssl, MailServer } from "./mail-server.ts";
 
 const WARN = 40;
 const NEW_PASSWORD = "nine lanterns over the weir";

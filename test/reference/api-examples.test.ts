@@ -15,12 +15,12 @@ import {
   operationsOf,
   resolved,
 } from "../support/documents.ts";
-import { type Cast, type Example, sessionOf, setUpsWith } from "../support/example-setups.ts";
 import { Guests, PASSWORD } from "../support/identity.ts";
 import { TestProvider } from "../support/oidc-provider.ts";
 import { type Frame, Socket } from "../support/socket.ts";
 import { BUY, SELL, terms } from "../support/terms.ts";
 import { PUBLIC_URL, tokenOf, World } from "../support/world.ts";
+import { type Cast, type Example, sessionOf, setUpsWith } from "./example-setups.ts";
 
 const OPEN_API = openApiOf(PUBLIC_URL);
 const ASYNC_API = asyncApiOf(PUBLIC_URL);

@@ -20,9 +20,9 @@ import {
   finish,
   prove,
 } from "../support/second-factor.ts";
-import { SoftPasskey, type Twist } from "../support/soft-passkey.ts";
 import { alone } from "../support/trading.ts";
 import { World } from "../support/world.ts";
+import { SoftPasskey, type Twist } from "./soft-passkey.ts";
 
 const ORIGIN = "https://exchange.test";
 const NAMES = ["plain", "twisted", "counting", "many", "thief", "moved", "guessed", "removed", "plenty", "named"];

@@ -1,6 +1,6 @@
 /**
  * PUT /quotes replaces all of a user's quotes in a market at once: which quotes stay and which end, invalid requests, and
- * time priority afterwards. Means are in quote-means.test.ts, expires_at and valid_until in quote-terms.test.ts.
+ * time priority afterwards. Means are in quote-buying-power.test.ts, expires_at and valid_until in quote-terms.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";

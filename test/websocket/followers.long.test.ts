@@ -7,15 +7,15 @@
 import { afterEach, expect, test } from "vitest";
 import { eventually, expectBalanced, expectEndsWell } from "../support/checks.ts";
 import type { BookJson, Client, OrderJson, TradeJson } from "../support/client.ts";
-import { type Dial, dialWebsocket, dialWs, Follower } from "../support/follower.ts";
-import { PythonFollower, pythonMissing } from "../support/python-follower.ts";
 import { Random } from "../support/random.ts";
-import { RandomTrader } from "../support/random-flow.ts";
-import { RecordedFlow, readRecording, tradersFor } from "../support/recorded-flow.ts";
 import type { TestServer } from "../support/server.ts";
 import type { Socket } from "../support/socket.ts";
 import { BUY, SELL } from "../support/terms.ts";
 import { type TestMarket, World } from "../support/world.ts";
+import { type Dial, dialWebsocket, dialWs, Follower } from "./follower.ts";
+import { PythonFollower, pythonMissing } from "./python-follower.ts";
+import { RandomTrader } from "./random-flow.ts";
+import { RecordedFlow, readRecording, tradersFor } from "./recorded-flow.ts";
 
 const recording = readRecording();
 const python = pythonMissing();

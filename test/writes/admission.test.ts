@@ -9,7 +9,7 @@ import { UnverifiedAccounts } from "../../server/accounts/unverified-accounts.ts
 import { UserIds } from "../../server/accounts/user-ids.ts";
 import { ErrorKind, FAILED, outcomeUnknown, overloaded } from "../../server/errors.ts";
 import type { RequestedWrite } from "../../server/writes/types.ts";
-import { RIG_NOW, WriteRig } from "../support/write-rig.ts";
+import { RIG_NOW, WriteRig } from "./write-rig.ts";
 
 const at = RIG_NOW;
 const CONFLICT = { kind: { code: 40900 } };

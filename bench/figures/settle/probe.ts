@@ -1,4 +1,4 @@
-/** A thread that repeats a request (answer-probe.ts), from the measuring side. */
+/** A thread that repeats a request (latency-probe.ts), from the measuring side. */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 

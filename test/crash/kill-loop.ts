@@ -16,8 +16,8 @@ import { PASSWORD } from "../support/identity.ts";
 import type { Random } from "../support/random.ts";
 import { TestServer, temporaryFolder, within } from "../support/server.ts";
 import { PUBLIC_URL, seedOf, USDC } from "../support/world.ts";
-import { Desk } from "./desk.ts";
 import { Makers } from "./makers.ts";
+import { Desk } from "./operator-traffic.ts";
 import { seededTraffic, TRAFFIC_MARKETS, TRAFFIC_USERS } from "./traffic.ts";
 
 export interface KillsOptions {

@@ -4,7 +4,7 @@
  * breach. It sends the venue nothing.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { BalanceJson, FillJson, OrderJson, OwnFillJson, PositionJson } from "./client.ts";
+import type { BalanceJson, FillJson, OrderJson, OwnFillJson, PositionJson } from "../../support/client.ts";
 
 export const BUY = 1;
 export const SELL = 2;

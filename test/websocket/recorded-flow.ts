@@ -7,9 +7,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { WebSocket } from "ws";
-import { API_BASE, type Client, type OrderJson } from "./client.ts";
-import { BUY, SELL } from "./terms.ts";
-import { ALL_SCOPES, tokenOf, USDC, type UserSpec, type World } from "./world.ts";
+import { API_BASE, type Client, type OrderJson } from "../support/client.ts";
+import { BUY, SELL } from "../support/terms.ts";
+import { ALL_SCOPES, tokenOf, USDC, type UserSpec, type World } from "../support/world.ts";
 
 const FOLDER = new URL("../../../shared/data/betfair/", import.meta.url);
 const HOUR_MS = 3_600_000;

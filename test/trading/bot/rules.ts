@@ -2,8 +2,8 @@
  * Rules of the contract that span several messages. A request replaces quotes as a whole, and unchanged quotes stay.
  * With cancel_on_disconnect, a connection's orders end with it, and no others. A breach throws.
  */
-import { expectThat, type OwnOrder, SELL } from "./bot-books.ts";
-import { isQuote, type Quote, type Wish } from "./bot-wishes.ts";
+import { expectThat, type OwnOrder, SELL } from "./books.ts";
+import { isQuote, type Quote, type Wish } from "./requests.ts";
 
 /** The quotes of one step, which replaces them at most once. */
 export class QuoteRules {

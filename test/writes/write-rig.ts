@@ -36,7 +36,7 @@ import { Timeline } from "../../server/util/timeline.ts";
 import type { PaymentLookups } from "../../server/wallet/payment-writes.ts";
 import { LogWriter } from "../../server/writes/log-writer.ts";
 import type { Mailbox } from "../../server/writes/mailbox.ts";
-import { temporaryFolder } from "./server.ts";
+import { temporaryFolder } from "../support/server.ts";
 
 const RECORDS = 2_048;
 const LIVE_ORDERS = 16;

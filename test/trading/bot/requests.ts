@@ -1,6 +1,7 @@
 /** A bot's wishes, and the contract's two forms of each: a REST request or a WebSocket operation. */
-import { expectThat, type OwnOrder } from "./bot-books.ts";
-import type { TestMarket } from "./world.ts";
+
+import type { TestMarket } from "../../support/world.ts";
+import { expectThat, type OwnOrder } from "./books.ts";
 
 export interface Quote {
   readonly outcome_id: number;

@@ -1,9 +1,10 @@
 /**
  * A bot's placements by client_order_id: each names one order, however often the bot sends it. A breach throws.
  */
-import { expectThat } from "./bot-books.ts";
-import { expectAsked, type PlacementBody } from "./bot-wishes.ts";
-import type { OrderJson } from "./client.ts";
+
+import type { OrderJson } from "../../support/client.ts";
+import { expectThat } from "./books.ts";
+import { expectAsked, type PlacementBody } from "./requests.ts";
 
 interface Placement {
   readonly body: PlacementBody;

@@ -26,8 +26,8 @@ import {
   utcDay,
 } from "../../engine/money.ts";
 import * as R from "../../engine/ring/records.ts";
-import { fillEvent } from "../support/fill-event.ts";
 import { feeOn, type Leg, notional, ReferenceExchange, ratesOf, rebateOn } from "../support/reference.ts";
+import { fillEvent } from "./fill-event.ts";
 
 const price = fc.integer({ min: 1, max: MAX_PRICE_BPS });
 const quantity = fc.oneof(

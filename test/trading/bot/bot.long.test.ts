@@ -4,14 +4,14 @@
  * for 100 ms; BOT_STEPS=36000 is an hour in each encoding. TEST_SEED repeats the choices, not the timing.
  */
 import { afterEach, expect, test } from "vitest";
-import { Bot, type Fault } from "../support/bot.ts";
-import { Trader } from "../support/bot-flow.ts";
-import type { Encoding } from "../support/bot-link.ts";
-import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
-import { Client, type OrderJson } from "../support/client.ts";
-import { Random } from "../support/random.ts";
-import type { TestServer } from "../support/server.ts";
-import { type TestMarket, tokenOf, USDC, World } from "../support/world.ts";
+import { expectBalanced, expectSoundDatabase } from "../../support/checks.ts";
+import { Client, type OrderJson } from "../../support/client.ts";
+import { Random } from "../../support/random.ts";
+import type { TestServer } from "../../support/server.ts";
+import { type TestMarket, tokenOf, USDC, World } from "../../support/world.ts";
+import { Bot, type Fault } from "./bot.ts";
+import { Trader } from "./flow.ts";
+import type { Encoding } from "./link.ts";
 
 const STEPS = Number(process.env["BOT_STEPS"] ?? 300);
 const MS_PER_STEP = 1_000;

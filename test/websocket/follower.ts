@@ -6,10 +6,10 @@
 
 import websocket from "websocket";
 import { WebSocket } from "ws";
-import { API_BASE, type BookJson, type Client, type TradeJson } from "./client.ts";
-import { FollowedBook } from "./followed-book.ts";
-import { pack, unpack } from "./packed.ts";
-import type { TestServer } from "./server.ts";
+import { API_BASE, type BookJson, type Client, type TradeJson } from "../support/client.ts";
+import { FollowedBook } from "../support/followed-book.ts";
+import { pack, unpack } from "../support/packed.ts";
+import type { TestServer } from "../support/server.ts";
 
 const REPLY_DEADLINE_MS = 20_000;
 /** The most differences in a report; one fault causes thousands. */

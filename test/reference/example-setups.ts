@@ -2,7 +2,7 @@
  * The preparations for sending a documented example: for each operation that names an object, creates the object and
  * replaces the example's id, secret or code by the real one.
  */
-import type { Client, MarketJson, OrderJson } from "./client.ts";
+import type { Client, MarketJson, OrderJson } from "../support/client.ts";
 import {
   freshEmail,
   type Guests,
@@ -15,15 +15,15 @@ import {
   signUp,
   unsubscribeToken,
   verificationToken,
-} from "./identity.ts";
-import { newMarket, take } from "./markets.ts";
-import { withdraw } from "./money.ts";
-import type { TestProvider } from "./oidc-provider.ts";
-import { pictureFile } from "./pictures.ts";
-import { AuthenticatorApp, addApp, challengeOf, type EnrolmentJson, FACTORS, prove } from "./second-factor.ts";
-import { BUY, SELL, terms } from "./terms.ts";
-import { codeIn } from "./third-party.ts";
-import type { World } from "./world.ts";
+} from "../support/identity.ts";
+import { newMarket, take } from "../support/markets.ts";
+import { withdraw } from "../support/money.ts";
+import type { TestProvider } from "../support/oidc-provider.ts";
+import { pictureFile } from "../support/pictures.ts";
+import { AuthenticatorApp, addApp, challengeOf, type EnrolmentJson, FACTORS, prove } from "../support/second-factor.ts";
+import { BUY, SELL, terms } from "../support/terms.ts";
+import { codeIn } from "../support/third-party.ts";
+import type { World } from "../support/world.ts";
 
 /** Replacements for parts of the example, and the client if it isn't the usual one. */
 interface SetUp {

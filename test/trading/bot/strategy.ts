@@ -2,10 +2,11 @@
  * The wishes of a market maker's bot: quotes around a fair price per outcome, and occasional single orders, amends, cancels,
  * batches and sets, chosen by one random source and the bot's own books. Sends nothing.
  */
-import { type Books, BUY, type OwnOrder, SELL } from "./bot-books.ts";
-import type { PlacementBody, Quote, Wish } from "./bot-wishes.ts";
-import type { Random } from "./random.ts";
-import type { TestMarket } from "./world.ts";
+
+import type { Random } from "../../support/random.ts";
+import type { TestMarket } from "../../support/world.ts";
+import { type Books, BUY, type OwnOrder, SELL } from "./books.ts";
+import type { PlacementBody, Quote, Wish } from "./requests.ts";
 
 const TICK = 10;
 const MAX_QUOTE = 6;

@@ -3,10 +3,10 @@
  * independently and at its own pace. Keeps no books; can be paused.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client, type OrderJson } from "./client.ts";
-import type { Random } from "./random.ts";
-import type { TestServer } from "./server.ts";
-import type { TestMarket } from "./world.ts";
+import { Client, type OrderJson } from "../../support/client.ts";
+import type { Random } from "../../support/random.ts";
+import type { TestServer } from "../../support/server.ts";
+import type { TestMarket } from "../../support/world.ts";
 
 const SPLIT = 60;
 const MAX_PAUSE_MS = 25;

@@ -2,8 +2,8 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { API_BASE } from "./client.ts";
-import { type TestServer, within } from "./server.ts";
+import { API_BASE } from "../support/client.ts";
+import { type TestServer, within } from "../support/server.ts";
 
 const SCRIPT = fileURLToPath(new URL("./follower.py", import.meta.url));
 const START_DEADLINE_MS = 15_000;

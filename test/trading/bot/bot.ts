@@ -4,14 +4,14 @@
  * compares the venue's REST state with its own books. Any breach of the contract throws.
  */
 import { isDeepStrictEqual } from "node:util";
-import { Audit, type AuditOptions } from "./bot-audit.ts";
-import { Books, BUY, expectThat, isFinal, type OwnOrder, withoutTrades } from "./bot-books.ts";
-import { type Encoding, type Envelope, Link, Lost, type PushedEvent } from "./bot-link.ts";
-import { Placements } from "./bot-placements.ts";
-import { idsTouchedBy, mayBeRejected, QuoteRules, Ties } from "./bot-rules.ts";
-import { Strategy } from "./bot-strategy.ts";
-import { expectAsked, isQuote, placementsIn, type Quote, restForm, socketForm, type Wish } from "./bot-wishes.ts";
-import type { BalanceJson, OrderJson, OwnFillJson, PositionJson, TransactionJson } from "./client.ts";
+import type { BalanceJson, OrderJson, OwnFillJson, PositionJson, TransactionJson } from "../../support/client.ts";
+import { Audit, type AuditOptions } from "./audit.ts";
+import { Books, BUY, expectThat, isFinal, type OwnOrder, withoutTrades } from "./books.ts";
+import { type Encoding, type Envelope, Link, Lost, type PushedEvent } from "./link.ts";
+import { Placements } from "./placements.ts";
+import { expectAsked, isQuote, placementsIn, type Quote, restForm, socketForm, type Wish } from "./requests.ts";
+import { idsTouchedBy, mayBeRejected, QuoteRules, Ties } from "./rules.ts";
+import { Strategy } from "./strategy.ts";
 
 const SETTLE_DEADLINE_MS = 10_000;
 const STEPS_BETWEEN_HISTORIES = 25;

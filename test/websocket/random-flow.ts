@@ -2,12 +2,12 @@
  * A user of a random flow: orders of every kind on both sides, amends, cancels, batches, quotes, in all markets, around
  * prices at which all three match types happen. Uses a WebSocket client that checks frames; keeps no books.
  */
-import type { OrderJson } from "./client.ts";
-import type { Random } from "./random.ts";
-import type { Socket } from "./socket.ts";
-import { BUY, quote, SELL, terms } from "./terms.ts";
-import type { ResultJson } from "./trading.ts";
-import type { TestMarket } from "./world.ts";
+import type { OrderJson } from "../support/client.ts";
+import type { Random } from "../support/random.ts";
+import type { Socket } from "../support/socket.ts";
+import { BUY, quote, SELL, terms } from "../support/terms.ts";
+import type { ResultJson } from "../support/trading.ts";
+import type { TestMarket } from "../support/world.ts";
 
 /** Rejections that are no error: a finished order, no money, no shares, the day's limit. */
 const EXPECTED = [0, 40900, 42201, 42202, 42900, 42901];

@@ -3,11 +3,11 @@
  * finished order, fill and transaction since the last comparison. Any difference throws.
  */
 import { isDeepStrictEqual } from "node:util";
-import { type Books, expectThat, withoutTrades } from "./bot-books.ts";
-import type { Link } from "./bot-link.ts";
-import type { BalanceJson, OrderJson, OwnFillJson, PositionJson, TransactionJson } from "./client.ts";
-import type { Random } from "./random.ts";
-import type { TestMarket } from "./world.ts";
+import type { BalanceJson, OrderJson, OwnFillJson, PositionJson, TransactionJson } from "../../support/client.ts";
+import type { Random } from "../../support/random.ts";
+import type { TestMarket } from "../../support/world.ts";
+import { type Books, expectThat, withoutTrades } from "./books.ts";
+import type { Link } from "./link.ts";
 
 /** Reads that other users may disturb before the audit pauses them. */
 const DISTURBED_READINGS = 3;
