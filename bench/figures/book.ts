@@ -76,7 +76,7 @@ function writeCommand(packed: number, market: number, outcome: number): number {
   words[base + R.W_USER] = 0;
   words[base + R.W_OUTCOME] = outcome;
   words[base + R.W_MARKET] = market;
-  words[base + R.W_REFERENCE] = 0;
+  words[base + R.W_CORRELATION] = 0;
   commands.head = (commands.head + 1) | 0;
   return base;
 }

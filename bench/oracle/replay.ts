@@ -108,7 +108,7 @@ class Replay {
       const base = (commandsIn.tail & mask) * R.RECORD_WORDS;
       commandsIn.tail = (commandsIn.tail + 1) | 0;
       matcher.execute(words, doubles, base);
-      if (words[base + R.W_REFERENCE] !== MODIFY_REFERENCE) continue;
+      if (words[base + R.W_CORRELATION] !== MODIFY_REFERENCE) continue;
       const answer = events.words[((events.head - 1) & events.mask) * R.RECORD_WORDS]!;
       if (R.kindOf(answer) !== R.EventKind.cancelRejected) continue;
       commandsIn.tail = (commandsIn.tail + 1) | 0;
@@ -186,7 +186,7 @@ class Replay {
     commands.words[base] = packed;
     commands.words[base + R.W_OUTCOME] = 2 * market - 1;
     commands.words[base + R.W_MARKET] = market;
-    commands.words[base + R.W_REFERENCE] = reference;
+    commands.words[base + R.W_CORRELATION] = reference;
     commands.head = (commands.head + 1) | 0;
     return base;
   }
@@ -221,7 +221,7 @@ class Replay {
       const base = this.writeOrder(R.CommandKind.restoreOrder, side, TimeInForce.gtc, slot, tick, remaining);
       // Messages have positive users.
       this.commands.words[base + R.W_USER] = -slot;
-      this.commands.words[base + R.W_REFERENCE] = remaining;
+      this.commands.words[base + R.W_CORRELATION] = remaining;
       this.commands.doubles[(base >> 1) + R.D_ORDER_ID] = this.idBySlot[slot]! + 1;
       this.runCommand();
     }

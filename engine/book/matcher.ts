@@ -357,7 +357,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     price: number,
     quantity: number,
     remaining: number,
-    reference: number,
+    correlationId: number,
   ): number {
     const e = nextRecord();
     const f = e >> 1;
@@ -368,7 +368,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     eventWords[e + R.W_PRICE] = price;
     eventWords[e + R.W_QUANTITY] = quantity;
     eventWords[e + R.W_REMAINING] = remaining;
-    eventWords[e + R.W_REFERENCE] = reference;
+    eventWords[e + R.W_CORRELATION] = correlationId;
     eventDoubles[f + R.D_ORDER_ID] = slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID]!;
     eventDoubles[f + R.D_AT] = clock[0]!;
     eventDoubles[f + R.D_DETAIL] = 0;
@@ -383,7 +383,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     user: number,
     outcome: number,
     quantity: number,
-    reference: number,
+    correlationId: number,
   ): number {
     const e = nextRecord();
     const f = e >> 1;
@@ -394,7 +394,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     eventWords[e + R.W_PRICE] = 0;
     eventWords[e + R.W_QUANTITY] = quantity;
     eventWords[e + R.W_REMAINING] = 0;
-    eventWords[e + R.W_REFERENCE] = reference;
+    eventWords[e + R.W_CORRELATION] = correlationId;
     eventDoubles[f + R.D_ORDER_ID] = 0;
     eventDoubles[f + R.D_AT] = clock[0]!;
     eventDoubles[f + R.D_DETAIL] = 0;
@@ -403,12 +403,12 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   }
 
   /** Removes a resting order from the book and emits its end. */
-  function cancelResting(slot: number, status: number, reason: number, reference: number): void {
+  function cancelResting(slot: number, status: number, reason: number, correlationId: number): void {
     const base = slot << SLOT_SHIFT;
     dequeue(slot);
     const packed = slots[base | S_PACKED]!;
     const event = packEvent(EventKind.orderCanceled, (packed >> P_SIDE_SHIFT) & 3, status, reason, 0);
-    emitOrder(event, slot, packed & P_PRICE_MASK, totals[slot]!, slots[base | S_REMAINING]!, reference);
+    emitOrder(event, slot, packed & P_PRICE_MASK, totals[slot]!, slots[base | S_REMAINING]!, correlationId);
     slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = 0;
   }
 
@@ -443,7 +443,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
       eventWords[e + R.W_PRICE] = price;
       eventWords[e + R.W_QUANTITY] = 0;
       eventWords[e + R.W_REMAINING] = 0;
-      eventWords[e + R.W_REFERENCE] = 0;
+      eventWords[e + R.W_CORRELATION] = 0;
       eventDoubles[f + R.D_ORDER_ID] = 0;
       eventDoubles[f + R.D_AT] = 0;
       // A page without orders has no levels.
@@ -754,7 +754,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
    * gateway reuses a slot only after it reads of the removal. At least 0: an amend in flight would make it negative.
    */
   function missingOf(words: Int32Array, doubles: Float64Array, base: number): number {
-    const replaced = words[base | R.W_REFERENCE]!;
+    const replaced = words[base | R.W_CORRELATION]!;
     const terms = R.FLAG_POST_ONLY | (0xf << 12);
     assert((words[base]! & terms) === R.FLAG_POST_ONLY, "a replacing order is post-only and limit");
     assert(timeInForceOf(words[base]!) <= TimeInForce.gtd, "a replacing order rests");
@@ -831,7 +831,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     eventWords[e + R.W_PRICE] = price;
     eventWords[e + R.W_QUANTITY] = shown;
     eventWords[e + R.W_REMAINING] = shown;
-    eventWords[e + R.W_REFERENCE] = codesOf(packed);
+    eventWords[e + R.W_CORRELATION] = codesOf(packed);
     eventDoubles[f + R.D_ORDER_ID] = orderId;
     eventDoubles[f + R.D_AT] = clock[0]!;
     eventDoubles[f + R.D_DETAIL] = doubles[(base >> 1) | R.D_EXPIRES_AT]!;
@@ -910,7 +910,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const remaining = words[base | R.W_QUANTITY]!;
     const slotBase = slot << SLOT_SHIFT;
     assert(isFree(slot), "a restored order has a free slot");
-    totals[slot] = words[base | R.W_REFERENCE]!;
+    totals[slot] = words[base | R.W_CORRELATION]!;
     slots[slotBase | S_OUTCOME] = outcome;
     slots[slotBase | S_PACKED] = packSlot(words[base]!, price);
     slots[slotBase | S_REMAINING] = remaining;
@@ -933,7 +933,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
       words[base | R.W_USER]!,
       words[base | R.W_OUTCOME]!,
       0,
-      words[base | R.W_REFERENCE]!,
+      words[base | R.W_CORRELATION]!,
     );
     eventDoubles[(record >> 1) + R.D_ORDER_ID] = doubles[(base >> 1) | R.D_ORDER_ID]!;
   }
@@ -946,7 +946,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     }
     const reason = cancelReasonOf(words[base]!);
     const status = reason === Reason.expired ? OrderStatus.expired : OrderStatus.canceled;
-    cancelResting(slot, status, reason, words[base | R.W_REFERENCE]!);
+    cancelResting(slot, status, reason, words[base | R.W_CORRELATION]!);
   }
 
   /**
@@ -994,7 +994,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const flags = (keeps || remaining === 0 ? 0 : R.FLAG_LOST_PRIORITY) | (words[base]! & R.FLAG_EXTENDS);
     const event = packEvent(EventKind.orderAmended, side, newStatus, Reason.none, flags);
     const newPrice = remaining === 0 ? packed & P_PRICE_MASK : price;
-    const record = emitOrder(event, slot, newPrice, newTotal, remaining, words[base | R.W_REFERENCE]!);
+    const record = emitOrder(event, slot, newPrice, newTotal, remaining, words[base | R.W_CORRELATION]!);
     eventDoubles[(record >> 1) + R.D_DETAIL] = doubles[double | R.D_PRIORITY]!;
     if (remaining > 0 && !keeps) reenter(slot, outcome, side, price, remaining);
     else if (remaining < oldRemaining) reduceResting(slot, oldRemaining - remaining);
@@ -1073,7 +1073,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     }
     if (legal) setStatus(market, to);
     const event = packEvent(EventKind.marketChanged, 0, marketStatus[market]!, 0, 0);
-    emitPlain(event, market, 0, 0, 0, words[base | R.W_REFERENCE]!);
+    emitPlain(event, market, 0, 0, 0, words[base | R.W_CORRELATION]!);
   }
 
   /** Frees the books of a market without orders, after emitting its pending level changes. */
@@ -1091,7 +1091,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   function emitSets(kind: R.EventKind, words: Int32Array, base: number): void {
     const event = packEvent(kind, 0, 0, 0, 0);
     const [user, quantity] = [words[base | R.W_USER]!, words[base | R.W_QUANTITY]!];
-    const record = emitPlain(event, words[base | R.W_MARKET]!, user, 0, quantity, words[base | R.W_REFERENCE]!);
+    const record = emitPlain(event, words[base | R.W_MARKET]!, user, 0, quantity, words[base | R.W_CORRELATION]!);
     eventWords[record + R.W_PRICE] = words[base | R.W_PRICE]!;
   }
 

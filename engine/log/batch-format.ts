@@ -19,7 +19,7 @@
  *   position    records in the log before this batch
  *   last entry  the number of the last fill or ledger entry before this batch
  *   exchange    a random number that exchange.db has too
- *   flags       1: the first batch since a start: slots and references begin again
+ *   flags       1: the first batch since a start: slots and correlation ids begin again
  *
  * A batch numbers the entries of its requests first, in their order, then those of its events.
  */

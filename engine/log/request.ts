@@ -26,7 +26,7 @@ export interface KeptRequest {
   /** ms since the epoch. */
   readonly at: number;
   /**
-   * The reference of the command whose event is the effect (a split, a merge). Null if the accompanying writes are the
+   * The correlation id of the command whose event is the effect (a split, a merge). Null if the accompanying writes are the
    * effect.
    */
   readonly reference: number | null;

@@ -13,7 +13,7 @@ export class IdempotencyKeys {
   private readonly insertAwaited: Database.Statement;
   private readonly deleteAwaited: Database.Statement;
   private readonly deleteAllAwaited: Database.Statement;
-  /** Requests whose command's event hasn't arrived, by reference; the table awaited_keys has the same. */
+  /** Requests whose command's event hasn't arrived, by its correlation id; the table awaited_keys has the same. */
   private readonly awaited = new Map<number, KeptRequest>();
 
   constructor(db: Database.Database) {
@@ -36,24 +36,24 @@ export class IdempotencyKeys {
     for (const row of rows as (KeptRequest & { reference: number })[]) this.awaited.set(row.reference, row);
   }
 
-  /** A start of the exchange: references begin again, and commands without an event were never executed. */
+  /** A start of the exchange: correlation ids begin again, and commands without an event were never executed. */
   start(): void {
     this.awaited.clear();
     this.deleteAllAwaited.run();
   }
 
-  /** Expects the event of the command `reference`. The gateway posts the request before the command, so the event can't be first. */
-  await(reference: number, request: KeptRequest): void {
-    this.awaited.set(reference, request);
-    this.insertAwaited.run(reference, request.userId, request.key, request.request, request.at);
+  /** Expects the event of the command. The gateway posts the request before the command, so the event can't be first. */
+  await(correlationId: number, request: KeptRequest): void {
+    this.awaited.set(correlationId, request);
+    this.insertAwaited.run(correlationId, request.userId, request.key, request.request, request.at);
   }
 
   /** A command's event has arrived. @param subject the resulting entry @param fee micro-USDC charged */
-  arrived(reference: number, subject: number, fee: number): void {
-    const request = this.awaited.get(reference);
+  arrived(correlationId: number, subject: number, fee: number): void {
+    const request = this.awaited.get(correlationId);
     if (request === undefined) return;
-    this.awaited.delete(reference);
-    this.deleteAwaited.run(reference);
+    this.awaited.delete(correlationId);
+    this.deleteAwaited.run(correlationId);
     this.keep(request, subject, fee);
   }
 

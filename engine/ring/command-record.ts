@@ -64,21 +64,21 @@ export class CommandRecord extends RecordCursor {
 
   /** Comes back with the event; 0 for none. */
   set correlationId(id: number) {
-    this.words[this.w + R.W_REFERENCE] = id;
+    this.words[this.w + R.W_CORRELATION] = id;
   }
 
   /** restoreOrder: the order's total. */
   get total(): number {
-    return this.words[this.w + R.W_REFERENCE]!;
+    return this.words[this.w + R.W_CORRELATION]!;
   }
 
   set total(quantity: number) {
-    this.words[this.w + R.W_REFERENCE] = quantity;
+    this.words[this.w + R.W_CORRELATION] = quantity;
   }
 
   /** placeOrder with flag replaces: the slot of the order that it takes over from. */
   set replacedSlot(slot: number) {
-    this.words[this.w + R.W_REFERENCE] = slot;
+    this.words[this.w + R.W_CORRELATION] = slot;
   }
 
   get orderId(): number {

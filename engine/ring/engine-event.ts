@@ -128,7 +128,7 @@ export class EngineEvent extends RecordCursor {
 
   /** That of the event's command; 0 for none. */
   get correlationId(): number {
-    return this.words[this.w + R.W_REFERENCE]!;
+    return this.words[this.w + R.W_CORRELATION]!;
   }
 
   get orderId(): number {
@@ -199,23 +199,23 @@ export class EngineEvent extends RecordCursor {
 
   /** As its placement packed them (order-terms.ts). */
   get terms(): number {
-    return R.placedTerms(this.packed, this.words[this.w + R.W_REFERENCE]!);
+    return R.placedTerms(this.packed, this.words[this.w + R.W_CORRELATION]!);
   }
 
   /** The log raised `time`: the order entered earlier, at a time that the batch's text has. */
   get isRaised(): boolean {
-    return R.isRaised(this.words[this.w + R.W_REFERENCE]!);
+    return R.isRaised(this.words[this.w + R.W_CORRELATION]!);
   }
 
   setRaised(): void {
-    this.words[this.w + R.W_REFERENCE]! |= R.RAISED;
+    this.words[this.w + R.W_CORRELATION]! |= R.RAISED;
   }
 
   // ---------------------------------------------------------------- word 7 of orderFilled: the leg and the user's rates
 
   /** The number of earlier fills of this match. */
   get leg(): number {
-    return R.legOf(this.words[this.w + R.W_REFERENCE]!);
+    return R.legOf(this.words[this.w + R.W_CORRELATION]!);
   }
 
   /** The match's id: its first fill. */
@@ -225,11 +225,11 @@ export class EngineEvent extends RecordCursor {
 
   /** The user's individual fee and rebate (`R.packRates`); 0: the defaults apply. */
   get rates(): number {
-    return R.ratesOf(this.words[this.w + R.W_REFERENCE]!);
+    return R.ratesOf(this.words[this.w + R.W_CORRELATION]!);
   }
 
   set rates(rates: number) {
-    this.words[this.w + R.W_REFERENCE] = R.withRates(this.leg, rates);
+    this.words[this.w + R.W_CORRELATION] = R.withRates(this.leg, rates);
   }
 
   // ---------------------------------------------------------------- what it is

@@ -4,7 +4,7 @@
  *
  * Command (gateway -> engine)
  *   word  0        1     2     3        4      5         6          7
- *         packed   slot  user  outcome  price  quantity  market     reference
+ *         packed   slot  user  outcome  price  quantity  market     correlation id
  *   double         4         5       6            7
  *                  order id  at, ms  expires at*  valid until*
  *   packed: kind 0..7 | side 8..11 | type 12..15 | time in force 16..19 | self-trade prevention 20..21 | flags 24..31
@@ -16,7 +16,7 @@
  *
  * Engine event (engine -> log -> gateway)
  *   word  0        1     2     3        4      5         6          7
- *         packed   slot  user  outcome  price  quantity  remaining  leg | reference
+ *         packed   slot  user  outcome  price  quantity  remaining  leg | correlation id
  *   double         4         5       6                     7
  *                  order id  at, ms  fill id* | detail     user sequence* | detail
  *   packed: kind 0..7 | side 8..11 | status 12..15 | reason 16..19 | match type 20..21 | role 22 | flags 24..31
@@ -27,19 +27,19 @@
  *
  * Command kinds, and the fields that they read beside `packed`:
  *   placeOrder     slot user outcome price quantity market, order id, at, expires at (gtd), valid until (0 = none).
- *                  With flag replaces, for a resting post-only order: reference = the slot of the same user's order that
+ *                  With flag replaces, for a resting post-only order: word 7 = the slot of the same user's order that
  *                  an earlier cancelOrder of the chain named, double 7 = its remaining quantity as the gateway last
  *                  knew it; always valid. What that order lost since then reduces the quantity (missingOf in matcher.ts)
- *   restoreOrder   the same with quantity = remaining, reference = total: rests without matching. Flag last marks the order
+ *   restoreOrder   the same with quantity = remaining, word 7 = total: rests without matching. Flag last marks the order
  *                  that entered its market's books last; if it would match, a crash interrupted its matching, and it is
  *                  canceled instead: orderCanceled
- *   cancelOrder    slot, order id, at, reference (the caller's, echoed); reason in the bits of the time in force
- *   amendOrder     slot, order id, at, price, quantity (new total; 0 keeps either), valid until, reference; double 6 = the
- *                  new time priority, echoed in orderAmended. With flag extends: only slot, order id, at, reference and
- *                  double 6 = the new expires at (0 = never); the order keeps its place
+ *   cancelOrder    slot, order id, at, correlation id (the caller's, echoed); reason in the bits of the time in force
+ *   amendOrder     slot, order id, at, price, quantity (new total; 0 keeps either), valid until, correlation id; double 6 =
+ *                  the new time priority, echoed in orderAmended. With flag extends: only slot, order id, at, correlation
+ *                  id and double 6 = the new expires at (0 = never); the order keeps its place
  *   openMarket     market, outcome = first outcome id, quantity = number of outcomes
- *   haltMarket, resumeMarket, closeMarket   market, at, reference
- *   splitSets, mergeSets                    user, market, quantity, at, reference: pass through to the ledger; price =
+ *   haltMarket, resumeMarket, closeMarket   market, at, correlation id
+ *   splitSets, mergeSets                    user, market, quantity, at, correlation id: pass through to the ledger; price =
  *                  the merge fee, BPS of 1 USDC per set
  *
  * A chain is a sequence of commands, all but the last with flag more: published together, executed without another command
@@ -58,11 +58,11 @@
  *   orderReduced    self-trade decrement: quantity = the new total; causes no order.updated for a taker (role)
  *   orderAmended    price, quantity (new total), remaining; status; flag lostPriority, double 6 = new priority; or flag
  *                   extended, double 6 = new expires at
- *   cancelRejected   the order was already final; reference
- *   amendRejected    the order is unchanged; reference; reason, none if it was already final
+ *   cancelRejected   the order was already final; correlation id
+ *   amendRejected    the order is unchanged; correlation id; reason, none if it was already final
  *   levelChanged    outcome, side, price, double 6 = the level's quantity now (0 = gone)
- *   marketChanged   word 1 = market, status = MarketStatus, reference
- *   setsSplit, setsMerged         user, word 1 = market, quantity, price, reference
+ *   marketChanged   word 1 = market, status = MarketStatus, correlation id
+ *   setsSplit, setsMerged         user, word 1 = market, quantity, price, correlation id
  *   batchMatched    precedes all events published with it; double 4 = when they were published, double 6 (*) = when they
  *                   became durable, both in µs since the epoch (micro-clock.ts)
  */
@@ -84,7 +84,7 @@ export const W_QUANTITY = 5;
 export const W_MARKET = 6;
 /** Events: the order's remaining quantity. */
 export const W_REMAINING = 6;
-export const W_REFERENCE = 7;
+export const W_CORRELATION = 7;
 export const D_ORDER_ID = 4;
 export const D_AT = 5;
 export const D_EXPIRES_AT = 6;
@@ -166,7 +166,7 @@ export const ORDER_FLAGS = FLAG_POST_ONLY | FLAG_PAT | FLAG_CANCEL_ON_DISCONNECT
 /** How the records' constants relate. Called once at startup. */
 export function assertRecordLayout(): void {
   assert(RECORD_BYTES === 4 * RECORD_WORDS && RECORD_BYTES === 8 * RECORD_DOUBLES, "a record is words and doubles");
-  assert(W_REFERENCE < 2 * D_ORDER_ID && D_USER_SEQUENCE < RECORD_DOUBLES, "the doubles follow the words");
+  assert(W_CORRELATION < 2 * D_ORDER_ID && D_USER_SEQUENCE < RECORD_DOUBLES, "the doubles follow the words");
   for (const kinds of [CommandKind, EventKind]) {
     const codes: readonly number[] = Object.values(kinds);
     assert(new Set(codes).size === codes.length && Math.max(...codes) < 2 ** 8, "each kind has a code of 8 bits");
@@ -237,9 +237,9 @@ export const placedTerms = (packed: number, codes: number): number =>
 const LEG_BITS = 5;
 const RATE_BITS = 10;
 const RATE_MASK = (1 << RATE_BITS) - 1;
-export const legOf = (reference: number): number => reference & ((1 << LEG_BITS) - 1);
+export const legOf = (word7: number): number => word7 & ((1 << LEG_BITS) - 1);
 /** The rates that `packRates` packed; 0 if the default fee and rebate apply. */
-export const ratesOf = (reference: number): number => reference >>> LEG_BITS;
+export const ratesOf = (word7: number): number => word7 >>> LEG_BITS;
 export const withRates = (leg: number, rates: number): number => leg | (rates << LEG_BITS);
 /** Packs a user's individual fee and rebate in BPS, each up to 1023. Never 0. */
 export function packRates(feeBps: number, rebateBps: number): number {

@@ -173,7 +173,7 @@ describe("what was changed is found", () => {
       const [batch, record] = places[upTo(places.length)]!;
       const changed = Buffer.from(bodies[batch]!);
       // Word 7 has the user's own rates beside the leg; word 0 begins with the kind.
-      const bit = word === R.W_REFERENCE ? upTo(5) : word === R.W_PACKED ? 8 + upTo(24) : upTo(32);
+      const bit = word === R.W_CORRELATION ? upTo(5) : word === R.W_PACKED ? 8 + upTo(24) : upTo(32);
       changed[HEADER_BYTES + record * R.RECORD_BYTES + word * 4 + (bit >> 3)]! ^= 1 << (bit & 7);
       const found = differenceIn(chained(bodies.with(batch, changed)));
       const what = `word ${word}, bit ${bit} of record ${record} of batch ${batch + 1}: ${found.message}`;

@@ -31,7 +31,7 @@ export function fillEvent(fill: Partial<Fill> = {}): EngineEvent {
   words[R.W_OUTCOME] = outcome;
   words[R.W_PRICE] = price;
   words[R.W_QUANTITY] = quantity;
-  words[R.W_REFERENCE] = R.withRates(0, rates);
+  words[R.W_CORRELATION] = R.withRates(0, rates);
   const event = new EngineEvent().at(words, new Float64Array(words.buffer), 0);
   event.time = at;
   return event;

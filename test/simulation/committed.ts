@@ -163,7 +163,7 @@ export class Committed {
       market: this.marketOf[outcome]!,
       outcome,
       side: R.sideOf(packed),
-      terms: event.reference,
+      terms: event.word7,
       flags: packed & R.ORDER_FLAGS,
       expiresAt: event.detail,
       createdAt,

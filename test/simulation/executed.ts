@@ -134,7 +134,7 @@ export class Executed {
       expiresAt: doubles[d + R.D_EXPIRES_AT]!,
       validUntil: replaces ? 0 : doubles[d + R.D_VALID_UNTIL]!,
       ...(replaces
-        ? { replaces: { id: this.slots[words[w + R.W_REFERENCE]!]!, expected: doubles[d + R.D_EXPECTED]! } }
+        ? { replaces: { id: this.slots[words[w + R.W_CORRELATION]!]!, expected: doubles[d + R.D_EXPECTED]! } }
         : {}),
     };
   }
@@ -145,7 +145,7 @@ export class Executed {
     const book = this.books.get(market)!;
     const terms = this.placement(words, doubles, w);
     const { id, outcome, side, price } = terms;
-    const [remaining, quantity] = [terms.quantity, words[w + R.W_REFERENCE]!];
+    const [remaining, quantity] = [terms.quantity, words[w + R.W_CORRELATION]!];
     const status = remaining < quantity ? "partially_filled" : "open";
     const order: ReferenceOrder = { terms, missing: 0, price, quantity, remaining, status, reason: null };
     book.orders.set(id, order);
@@ -171,7 +171,7 @@ export class Executed {
 
   private restoreToTape(words: Int32Array, doubles: Float64Array, w: number): void {
     const { id, user, outcome, side, price, pat, quantity: remaining } = this.placement(words, doubles, w);
-    const [quantity, slot] = [words[w + R.W_REFERENCE]!, words[w + R.W_SLOT]!];
+    const [quantity, slot] = [words[w + R.W_CORRELATION]!, words[w + R.W_SLOT]!];
     const status = remaining < quantity ? "partially_filled" : "open";
     this.tape.orders.set(id, {
       id, slot, user, outcome, side, pat, price, quantity, remaining, status, reason: null,

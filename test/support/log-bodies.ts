@@ -43,7 +43,7 @@ export function record(packed: number, fields: Fields): Int32Array {
   words[R.W_PRICE] = fields.price ?? 0;
   words[R.W_QUANTITY] = fields.quantity ?? 0;
   words[R.W_REMAINING] = fields.remaining ?? 0;
-  words[R.W_REFERENCE] = fields.reference ?? 0;
+  words[R.W_CORRELATION] = fields.reference ?? 0;
   doubles[R.D_ORDER_ID] = fields.id ?? 0;
   doubles[R.D_AT] = fields.at ?? 0;
   doubles[R.D_DETAIL] = fields.detail ?? 0;

@@ -29,7 +29,7 @@ export class DerivedCommand {
     this.words.fill(0);
     this.words[R.W_SLOT] = slot;
     this.words[R.W_MARKET] = market;
-    this.words[R.W_REFERENCE] = words[w + R.W_REFERENCE]!;
+    this.words[R.W_CORRELATION] = words[w + R.W_CORRELATION]!;
     this.doubles[R.D_ORDER_ID] = doubles[d + R.D_ORDER_ID]!;
     this.doubles[R.D_AT] = doubles[d + R.D_AT]!;
     const kind = R.kindOf(words[w]!);
@@ -63,13 +63,13 @@ export class DerivedCommand {
   /** A replacement is a placement of what it kept of its quantity. Rejected as too late, it was valid until just before. */
   private place(words: Int32Array, doubles: Float64Array, w: number, placedAt: number): true {
     const packed = words[w]!;
-    const terms = R.placedTerms(packed, words[w + R.W_REFERENCE]!);
+    const terms = R.placedTerms(packed, words[w + R.W_CORRELATION]!);
     this.words[0] = R.packCommand(R.CommandKind.placeOrder, terms);
     this.words[R.W_USER] = words[w + R.W_USER]!;
     this.words[R.W_OUTCOME] = words[w + R.W_OUTCOME]!;
     this.words[R.W_PRICE] = words[w + R.W_PRICE]!;
     this.words[R.W_QUANTITY] = words[w + R.W_QUANTITY]!;
-    this.words[R.W_REFERENCE] = 0;
+    this.words[R.W_CORRELATION] = 0;
     this.doubles[R.D_AT] = placedAt;
     this.doubles[R.D_EXPIRES_AT] = doubles[(w >> 1) + R.D_DETAIL]!;
     this.doubles[R.D_VALID_UNTIL] = R.reasonOf(packed) === Reason.tooLate ? placedAt - 1 : 0;

@@ -52,7 +52,7 @@ export function describeEvent(words: Int32Array, doubles: Float64Array, w: numbe
     match: R.matchTypeOf(packed),
     role: C.ROLES[R.roleOf(packed)],
     flags: `0x${(packed >>> 24).toString(16)}`,
-    word7: words[w + R.W_REFERENCE],
+    word7: words[w + R.W_CORRELATION],
     at: doubles[d + R.D_AT],
     detail: doubles[d + R.D_DETAIL],
     sequence: doubles[d + R.D_USER_SEQUENCE],

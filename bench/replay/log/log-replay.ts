@@ -286,11 +286,11 @@ export class LogReplay {
     const isRaised = mineDoubles[n + R.D_AT] !== doubles[d + R.D_AT] && this.raise(n);
     switch (kind) {
       case EventKind.orderPlaced:
-        if (isRaised) mine[m + R.W_REFERENCE]! |= R.RAISED;
+        if (isRaised) mine[m + R.W_CORRELATION]! |= R.RAISED;
         return;
       case EventKind.orderFilled:
         mineDoubles[n + R.D_FILL_ID] = doubles[d + R.D_FILL_ID]!;
-        mine[m + R.W_REFERENCE] = R.withRates(mine[m + R.W_REFERENCE]!, R.ratesOf(words[w + R.W_REFERENCE]!));
+        mine[m + R.W_CORRELATION] = R.withRates(mine[m + R.W_CORRELATION]!, R.ratesOf(words[w + R.W_CORRELATION]!));
         return;
       case EventKind.setsSplit:
       case EventKind.setsMerged:
@@ -298,7 +298,7 @@ export class LogReplay {
         return;
       case EventKind.marketChanged:
         if (this.closing === 0 || mine[m + R.W_SLOT] !== this.closing) return;
-        mine[m + R.W_REFERENCE] = words[w + R.W_REFERENCE]!;
+        mine[m + R.W_CORRELATION] = words[w + R.W_CORRELATION]!;
         mineDoubles[n + R.D_AT] = doubles[d + R.D_AT]!;
         this.closing = 0;
     }

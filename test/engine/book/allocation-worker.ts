@@ -94,7 +94,7 @@ function replace(replaced: number): void {
   words[0] = R.packCommand(R.CommandKind.placeOrder, terms);
   words[R.W_SLOT] = slot;
   words[R.W_USER] = userOf[replaced]!;
-  words[R.W_REFERENCE] = replaced;
+  words[R.W_CORRELATION] = replaced;
   userOf[slot] = userOf[replaced]!;
   doubles[R.D_ORDER_ID] = live[slot]!;
   doubles[R.D_EXPECTED] = random(60);

@@ -28,7 +28,7 @@ export interface EngineEvent {
   readonly price: number;
   readonly quantity: number;
   readonly remaining: number;
-  readonly reference: number;
+  readonly word7: number;
   readonly orderId: number;
   readonly at: number;
   readonly detail: number;
@@ -52,7 +52,7 @@ export function decodeEvent(words: Int32Array, doubles: Float64Array, index: num
     price: words[w + R.W_PRICE]!,
     quantity: words[w + R.W_QUANTITY]!,
     remaining: words[w + R.W_REMAINING]!,
-    reference: words[w + R.W_REFERENCE]!,
+    word7: words[w + R.W_CORRELATION]!,
     orderId: doubles[d + R.D_ORDER_ID]!,
     at: doubles[d + R.D_AT]!,
     detail: doubles[d + R.D_DETAIL]!,
@@ -95,7 +95,7 @@ export class CommandRecord {
   ): CommandRecord {
     const record = CommandRecord.place(R.CommandKind.placeOrder, slot, market, order);
     record.words[0]! |= R.FLAG_REPLACES;
-    record.words[R.W_REFERENCE] = replacedSlot;
+    record.words[R.W_CORRELATION] = replacedSlot;
     record.doubles[R.D_EXPECTED] = expected;
     return record;
   }
@@ -110,7 +110,7 @@ export class CommandRecord {
     const record = new CommandRecord();
     record.words[0] = R.packCancel(C.REASONS.indexOf(reason as never));
     record.words[R.W_SLOT] = slot;
-    record.words[R.W_REFERENCE] = reference;
+    record.words[R.W_CORRELATION] = reference;
     record.doubles[R.D_ORDER_ID] = id;
     record.doubles[R.D_AT] = at;
     return record;
@@ -302,7 +302,7 @@ export class Tape {
     const order = this.live(event);
     ensure(event.quantity > 0, "a fill has a quantity");
     ensure(event.remaining === order.remaining - event.quantity, "a fill takes its quantity from what remains");
-    ensure(event.reference === this.legs.length, "legs are counted");
+    ensure(event.word7 === this.legs.length, "legs are counted");
     ensure(((event.packed & R.FLAG_PAT) !== 0) === order.pat, "a fill keeps the order's PAT flag");
     ensure(event.role === "taker" || event.price === order.price, "a resting order fills at its own price");
     order.remaining = event.remaining;

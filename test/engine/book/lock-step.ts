@@ -3,7 +3,7 @@
  * state, every match and rejection in order, both sides of every book with the time order in each level, and the depth
  * that a reader of the level events arrives at. Plays the gateway's part in handing out slots and ids.
  */
-import { CommandKind, EventKind, kindOf, W_REFERENCE } from "../../../engine/ring/records.ts";
+import { CommandKind, EventKind, kindOf, W_CORRELATION } from "../../../engine/ring/records.ts";
 import {
   CommandRecord,
   Engine,
@@ -212,7 +212,7 @@ export class LockStep {
         for (const { terms, price, quantity, remaining } of market.book.resting(outcome, side)) {
           const order = { ...terms, price, quantity: remaining };
           const record = CommandRecord.place(CommandKind.restoreOrder, this.slotOf(terms.id), market.id, order);
-          record.words[W_REFERENCE] = quantity;
+          record.words[W_CORRELATION] = quantity;
           script.push(record, "end");
         }
       }

@@ -13,8 +13,8 @@ import {
   FLAG_LOST_PRIORITY,
   FLAG_REPLACES,
   kindOf,
+  W_CORRELATION,
   W_QUANTITY,
-  W_REFERENCE,
 } from "../../../engine/ring/records.ts";
 import { EFFORT } from "../../support/projects.ts";
 import { decodeEvent, Engine, type EngineEvent } from "./harness.ts";
@@ -185,7 +185,7 @@ function replacementsOf(engine: Engine): string[] {
   return engine.script.flatMap((entry) => {
     if (entry === "end" || kindOf(entry.words[0]!) !== CommandKind.placeOrder) return [];
     const event = placed.get(entry.doubles[D_ORDER_ID]!)!;
-    const replaced = lastOf.get(entry.words[W_REFERENCE]!);
+    const replaced = lastOf.get(entry.words[W_CORRELATION]!);
     lastOf.set(event.slot, event);
     if ((entry.words[0]! & FLAG_REPLACES) === 0) return [];
     const end = event.quantity < entry.words[W_QUANTITY]! ? "reduced" : "as asked";

@@ -45,16 +45,15 @@ const withFlags = (record: CommandRecord, flags: number): CommandRecord => {
   return record;
 };
 
-const withReference = (record: CommandRecord, reference: number): CommandRecord => {
-  record.words[R.W_REFERENCE] = reference;
+const withWord7 = (record: CommandRecord, word7: number): CommandRecord => {
+  record.words[R.W_CORRELATION] = word7;
   return record;
 };
 
 const restore = (slot: number, order: Placement, total: number): CommandRecord =>
-  withReference(CommandRecord.place(R.CommandKind.restoreOrder, slot, 1, order), total);
+  withWord7(CommandRecord.place(R.CommandKind.restoreOrder, slot, 1, order), total);
 
-const termsOf = ({ packed, reference }: { packed: number; reference: number }): number =>
-  R.placedTerms(packed, reference);
+const termsOf = ({ packed, word7 }: { packed: number; word7: number }): number => R.placedTerms(packed, word7);
 
 test("a placement's event carries all its terms", () => {
   const { run } = engineWithMarket();
@@ -65,7 +64,7 @@ test("a placement's event carries all its terms", () => {
     ...{ remaining: 10, orderId: ORDER.id, at: ORDER.at, detail: ORDER.expiresAt },
   });
   expect(placed!.packed & R.ORDER_FLAGS).toBe(R.ORDER_FLAGS);
-  expect(placed!.reference).toBe(C.OrderType.limit | (C.TimeInForce.gtd << 4) | (C.SelfTradePrevention.decrement << 8));
+  expect(placed!.word7).toBe(C.OrderType.limit | (C.TimeInForce.gtd << 4) | (C.SelfTradePrevention.decrement << 8));
   expect(R.typeOf(termsOf(placed!))).toBe(C.OrderType.limit);
   expect(R.timeInForceOf(termsOf(placed!))).toBe(C.TimeInForce.gtd);
   expect(R.selfTradePreventionOf(termsOf(placed!))).toBe(C.SelfTradePrevention.decrement);
@@ -75,15 +74,15 @@ test("references come back in the events that they caused", () => {
   const { run } = engineWithMarket();
   const place = (slot: number, id: number) => CommandRecord.place(R.CommandKind.placeOrder, slot, 1, { ...ORDER, id });
   run(place(1, 11), place(2, 12), place(3, 13));
-  const amend = withReference(CommandRecord.amend(1, 11, 4_000, 20, 5), 101);
+  const amend = withWord7(CommandRecord.amend(1, 11, 4_000, 20, 5), 101);
   amend.doubles[R.D_PRIORITY] = 77;
-  expect(run(amend)[0]).toMatchObject({ kind: "orderAmended", reference: 101, detail: 77, orderId: 11, at: 5 });
-  expect(run(CommandRecord.cancel(1, 11, "user", 6, 102))[0]).toMatchObject({ kind: "orderCanceled", reference: 102 });
-  expect(run(CommandRecord.cancel(1, 11, "user", 7, 103))[0]).toMatchObject({ kind: "cancelRejected", reference: 103 });
-  const late = withReference(CommandRecord.amend(1, 11, 4_000, 20, 5), 104);
-  expect(run(late)[0]).toMatchObject({ kind: "amendRejected", reference: 104, orderId: 11 });
-  const halt = withReference(CommandRecord.market(R.CommandKind.haltMarket, 1, 9), 106);
-  expect(run(halt)).toMatchObject([{ kind: "marketChanged", slot: 1, reference: 106, at: 9 }]);
+  expect(run(amend)[0]).toMatchObject({ kind: "orderAmended", word7: 101, detail: 77, orderId: 11, at: 5 });
+  expect(run(CommandRecord.cancel(1, 11, "user", 6, 102))[0]).toMatchObject({ kind: "orderCanceled", word7: 102 });
+  expect(run(CommandRecord.cancel(1, 11, "user", 7, 103))[0]).toMatchObject({ kind: "cancelRejected", word7: 103 });
+  const late = withWord7(CommandRecord.amend(1, 11, 4_000, 20, 5), 104);
+  expect(run(late)[0]).toMatchObject({ kind: "amendRejected", word7: 104, orderId: 11 });
+  const halt = withWord7(CommandRecord.market(R.CommandKind.haltMarket, 1, 9), 106);
+  expect(run(halt)).toMatchObject([{ kind: "marketChanged", slot: 1, word7: 106, at: 9 }]);
 });
 
 test("a replacement's event has its remaining quantity, its terms and its expiry, if any", () => {
@@ -100,7 +99,7 @@ test("a replacement's event has its remaining quantity, its terms and its expiry
     place(4, taker),
   ]);
   const [canceled, placed] = run(...chain);
-  expect(canceled).toMatchObject({ kind: "orderCanceled", orderId: 51, remaining: 6, reference: 102 });
+  expect(canceled).toMatchObject({ kind: "orderCanceled", orderId: 51, remaining: 6, word7: 102 });
   expect(placed).toMatchObject({
     ...{ kind: "orderPlaced", status: "open", slot: 3, user: 7, orderId: 53, price: 4_000, quantity: 26 },
     ...{ remaining: 26, detail: 0, at: ORDER.at },
@@ -130,9 +129,9 @@ test("sets pass through to the ledger, and a stop to all later stages", () => {
     [R.CommandKind.splitSets, "setsSplit"],
     [R.CommandKind.mergeSets, "setsMerged"],
   ] as const) {
-    const record = withReference(CommandRecord.market(kind, 1, 4, 0, 250), 9);
+    const record = withWord7(CommandRecord.market(kind, 1, 4, 0, 250), 9);
     record.words[R.W_USER] = 5;
-    const expected = { kind: name, slot: 1, user: 5, quantity: 250, reference: 9, at: 4 };
+    const expected = { kind: name, slot: 1, user: 5, quantity: 250, word7: 9, at: 4 };
     expect(run(record)).toMatchObject([expected]);
   }
   expect(run(CommandRecord.market(R.CommandKind.stop, 0, 0))).toMatchObject([{ kind: "stopped" }]);
@@ -203,7 +202,7 @@ test("the last outcome id and the largest market", () => {
   );
   const fills = events.filter((event) => event.kind === "orderFilled");
   expect(fills).toHaveLength(32);
-  expect(fills.map((event) => event.reference)).toEqual(outcomes.map((_, i) => i));
+  expect(fills.map((event) => event.word7)).toEqual(outcomes.map((_, i) => i));
   expect(fills.at(-1)).toMatchObject({ role: "taker", matchType: "mint", price: 10_000 - 31 * 313, remaining: 0 });
 });
 

@@ -240,7 +240,7 @@ class Script {
     this.marketOf.set(id, words[R.W_MARKET]!);
     this.lastId = id;
     this.amends = 0;
-    if ((words[0]! & R.FLAG_REPLACES) !== 0) words[R.W_REFERENCE] = this.slot(words[R.W_REFERENCE]!);
+    if ((words[0]! & R.FLAG_REPLACES) !== 0) words[R.W_CORRELATION] = this.slot(words[R.W_CORRELATION]!);
     if (this.random() < 0.8) return;
     words[0]! |= R.FLAG_TEXT | (this.random() < 0.5 ? R.FLAG_QUOTE : R.FLAG_CANCEL_ON_DISCONNECT);
     this.engines.texts.write(words[R.W_SLOT]!, this.random() < 0.5 ? null : `order ${id}`, "builder", 12345);
@@ -257,7 +257,7 @@ class Script {
     if (id === undefined) return;
     const command = CommandRecord.amend(this.slot(this.model.slotOf(id)), id * ID_FACTOR, 0, 0, this.model.now);
     command.words[0]! |= R.FLAG_EXTENDS;
-    command.words[R.W_REFERENCE] = 99;
+    command.words[R.W_CORRELATION] = 99;
     command.doubles[R.D_EXPIRES_AT] = this.random() < 0.5 ? 0 : this.model.now + 5_000;
     this.engines.add(this.marketOf.get(id * ID_FACTOR)!, command);
   }
@@ -270,7 +270,7 @@ class Script {
     command.words[R.W_USER] = 1 + Math.floor(this.random() * 3);
     command.words[R.W_QUANTITY] = 10;
     command.words[R.W_PRICE] = isSplit ? 0 : Math.floor(this.random() * 2) * 100;
-    command.words[R.W_REFERENCE] = 77;
+    command.words[R.W_CORRELATION] = 77;
     this.engines.add(id, command);
   }
 }

@@ -115,7 +115,7 @@ test("the first archive opens with the books of the snapshot", () => {
   const orders = Array.from({ length: count }, (_, i) => {
     const [w, d] = [i * R.RECORD_WORDS, i * R.RECORD_DOUBLES];
     const sides = [words[w + R.W_USER], words[w + R.W_OUTCOME], R.sideOf(words[w]!), words[w + R.W_PRICE]];
-    const amounts = [words[w + R.W_QUANTITY], words[w + R.W_REFERENCE], words[w + R.W_MARKET]];
+    const amounts = [words[w + R.W_QUANTITY], words[w + R.W_CORRELATION], words[w + R.W_MARKET]];
     return [doubles[d + R.D_ORDER_ID], doubles[d + R.D_OPENING_PRIORITY], ...sides, ...amounts];
   });
   expect(orders).toEqual([
