@@ -58,7 +58,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   const loaded = loadExchange(db, systemClock);
   const accounts = new Accounts(endSockets);
   loadAllAccounts(accounts, db, config, systemClock.now());
-  const isEmpty = loaded.state.sequence === 0 && loaded.state.markets.length === 0;
+  const isEmpty = loaded.state.batch === 0 && loaded.state.markets.length === 0;
   const seed = givenSeed === null && isEmpty ? createSampleSeed(config.dataDir) : givenSeed;
 
   // 4. Threads, and the services on the gateway's side of their rings.

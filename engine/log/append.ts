@@ -40,9 +40,9 @@ export function readLogEnd(db: Database.Database): LogEnd | null {
   const select = db.prepare("SELECT number, body FROM batches ORDER BY number DESC LIMIT 1").raw();
   const [row, body] = (select.get() ?? []) as [number?, Buffer?];
   if (row === undefined || body === undefined) return null;
-  const { exchange, number, position, records, at } = headerOf(row, body);
-  if (number !== row) throw new BrokenLog(`journal.db has batch ${number} in the place of batch ${row}`);
-  return { exchange, batch: number, records: position + records, at, hash: hashOf(body) };
+  const { exchange, batch, recordsBefore, records, at } = headerOf(row, body);
+  if (batch !== row) throw new BrokenLog(`journal.db has batch ${batch} in the place of batch ${row}`);
+  return { exchange, batch, records: recordsBefore + records, at, hash: hashOf(body) };
 }
 
 function headerOf(row: number, body: Buffer): BatchHeader {
@@ -125,26 +125,26 @@ export class LogAppender {
    * @param at ms; a time before the last batch's is raised @param lastEntry before this batch
    */
   commit(at: number, lastEntry: number): number {
-    const { exchange, batch, records: position, hash } = this.end;
+    const { exchange, records: recordsBefore, hash } = this.end;
     const { records, texts, flags, length } = this;
-    const number = batch + 1;
+    const batch = this.end.batch + 1;
     const time = Math.max(this.end.at, at);
     const writes = length - HEADER_BYTES - records * RECORD_BYTES - texts;
-    const header = { number, at: time, position, lastEntry, exchange, records, texts, writes, flags };
+    const header = { batch, at: time, recordsBefore, lastEntry, exchange, records, texts, writes, flags };
     assert(this.isOpen, "a batch is open");
     assert(records > 0 || writes > 0, "no batch is empty");
     assert(bodyBytes(header) === length, "a body is the sum of its parts");
     assert(lastEntry >= this.lastEntry, "entries' numbers never fall");
     writeHeader(this.body, header, hash);
     const body = this.body.subarray(0, length);
-    const { changes } = this.insert.run(number, time, body);
+    const { changes } = this.insert.run(batch, time, body);
     assert(changes === 1, "a batch is one row");
     assert(previousHash(body).equals(hash), "a batch names the hash of the one before");
     const written = readHeader(body);
-    assert(written.number === number && written.position === position, "a header says what was meant");
+    assert(written.batch === batch && written.recordsBefore === recordsBefore, "a header says what was meant");
     this.isOpen = false;
     this.lastEntry = lastEntry;
-    this.end = { exchange, batch: number, records: position + records, at: time, hash: hashOf(body) };
+    this.end = { exchange, batch, records: recordsBefore + records, at: time, hash: hashOf(body) };
     this.flags = 0;
     return length;
   }

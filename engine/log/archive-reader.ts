@@ -45,7 +45,7 @@ export class ArchiveReader implements LogReader {
       for (let at = 0; at < batches.length; ) {
         const body = this.bodyAt(batches, at);
         at += LENGTH_BYTES + body.length;
-        if (readHeader(body).number >= first) yield body;
+        if (readHeader(body).batch >= first) yield body;
       }
     }
   }
@@ -53,11 +53,11 @@ export class ArchiveReader implements LogReader {
   /** Checks the file's hash and each batch's place. @throws BrokenLog that names what is wrong */
   check(): void {
     const { first, last, position, records, sha256, previous_hash, last_hash } = this.description;
-    const chain = new LogChain({ number: first - 1, hash: previous_hash });
+    const chain = new LogChain({ batch: first - 1, hash: previous_hash });
     let count = 0;
     for (const body of this.bodies(first)) count += chain.next(body).records;
     const { last: header, hash } = chain;
-    const isWhole = header?.number === last && header.position + header.records === position + records;
+    const isWhole = header?.batch === last && header.recordsBefore + header.records === position + records;
     if (!isWhole || count !== records || hash !== last_hash) {
       throw new BrokenLog(`${this.path} doesn't contain what its description says`);
     }

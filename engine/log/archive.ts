@@ -61,22 +61,22 @@ function writeMembers(options: ArchiveOptions, append: (bytes: Uint8Array) => vo
   for (const body of bodies) {
     const header = chain.next(body);
     first ??= { header, previous: previousHash(body).toString("hex") };
-    file.add(header.number, body);
+    file.add(header.batch, body);
     onBody?.(body);
   }
   const { last, hash } = chain;
-  assert(last === null || (first !== null && last.number >= first.header.number), "batches rise");
+  assert(last === null || (first !== null && last.batch >= first.header.batch), "batches rise");
   if (first === null || last === null) throw new BrokenLog(`the log has no batch of ${day}`);
   return {
     format: ARCHIVE_FORMAT,
     exchange: last.exchange,
     day,
-    first: first.header.number,
-    last: last.number,
+    first: first.header.batch,
+    last: last.batch,
     first_at: first.header.at,
     last_at: last.at,
-    position: first.header.position,
-    records: last.position + last.records - first.header.position,
+    position: first.header.recordsBefore,
+    records: last.recordsBefore + last.records - first.header.recordsBefore,
     previous_hash: first.previous,
     last_hash: hash,
     opening: opening !== null,

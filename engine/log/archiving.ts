@@ -53,7 +53,7 @@ export function archiveFinishedDays(options: ArchivingOptions): number {
       folder,
       day: day.day,
       bodies: batchesUntil(journal, first, day.last),
-      previous: previous === null ? null : { number: previous.last, hash: previous.last_hash },
+      previous: previous === null ? null : { batch: previous.last, hash: previous.last_hash },
       opening,
       onBody: (body) => books?.follow(body),
     });

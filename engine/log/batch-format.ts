@@ -5,7 +5,7 @@
  * Little-endian. Doubles hold integers below 2^53.
  *
  *   byte  0        4        8        16       24         32           40         48        52        56        60      64..95
- *         magic    version  number   at, ms   position   last entry   exchange   records   texts,    writes,   flags   SHA-256 of the
+ *         magic    version  batch    at, ms   before     last entry   exchange   records   texts,    writes,   flags   SHA-256 of the
  *         u32      u32      f64      f64      f64        f64          f64        u32       bytes u32 bytes u32 u32     previous body
  *
  *   96      records: 64 bytes each, the engines' events as the gateway reads them (ring/records.ts), one ring after the other
@@ -14,9 +14,9 @@
  *             with FLAG_TEXT           f64 fingerprint, u8 and u8 lengths, then the client order id and the builder code in ASCII
  *   then    writes: of each request u32 bytes, then a LoggedRequest in MessagePack
  *
- *   number      rises by 1
+ *   batch       its number: rises by 1
  *   at          when it was appended; never falls
- *   position    records in the log before this batch
+ *   before      records in the log before this batch
  *   last entry  the number of the last fill or ledger entry before this batch
  *   exchange    a random number that exchange.db has too
  *   flags       1: the first batch since a start: slots and correlation ids begin again
@@ -39,9 +39,9 @@ export const HASH_BYTES = 32;
 export const BLOCK_RECORDS = 2 ** 14;
 
 const AT_VERSION = 4;
-const AT_NUMBER = 8;
+const AT_BATCH = 8;
 const AT_AT = 16;
-const AT_POSITION = 24;
+const AT_RECORDS_BEFORE = 24;
 const AT_LAST_ENTRY = 32;
 const AT_EXCHANGE = 40;
 const AT_RECORDS = 48;
@@ -52,10 +52,10 @@ const AT_PREVIOUS = 64;
 
 /** How the layout's constants relate. Called once at startup. */
 export function assertBatchLayout(): void {
-  assert(AT_VERSION === 4 && AT_NUMBER === AT_VERSION + 4, "the version follows the magic");
-  const doubles = [AT_NUMBER, AT_AT, AT_POSITION, AT_LAST_ENTRY, AT_EXCHANGE, AT_RECORDS];
+  assert(AT_VERSION === 4 && AT_BATCH === AT_VERSION + 4, "the version follows the magic");
+  const doubles = [AT_BATCH, AT_AT, AT_RECORDS_BEFORE, AT_LAST_ENTRY, AT_EXCHANGE, AT_RECORDS];
   assert(
-    doubles.every((at, i) => at === AT_NUMBER + 8 * i && at % 8 === 0),
+    doubles.every((at, i) => at === AT_BATCH + 8 * i && at % 8 === 0),
     "the header's doubles follow each other, aligned",
   );
   const words = [AT_RECORDS, AT_TEXTS, AT_WRITES, AT_FLAGS, AT_PREVIOUS];
@@ -73,10 +73,11 @@ export function assertBatchLayout(): void {
 const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
 
 export interface BatchHeader {
-  readonly number: number;
+  readonly batch: number;
   /** ms */
   readonly at: number;
-  readonly position: number;
+  /** Records in the log before this batch. */
+  readonly recordsBefore: number;
   readonly lastEntry: number;
   readonly exchange: number;
   readonly records: number;
@@ -86,8 +87,8 @@ export interface BatchHeader {
   readonly flags: number;
 }
 
-/** The block of a batch by its position. */
-export const blockOf = (position: number): number => Math.floor(position / BLOCK_RECORDS);
+/** The block of a batch, by the number of records before it. */
+export const blockOf = (recordsBefore: number): number => Math.floor(recordsBefore / BLOCK_RECORDS);
 
 /** The SHA-256 of a body. */
 export const hashOf = (body: Buffer): Buffer => hash("sha256", body, "buffer");
@@ -98,15 +99,18 @@ export const bodyBytes = ({ records, texts, writes }: Pick<BatchHeader, "records
 
 /** Writes the header of `body`, which its other parts follow. @param previous the hash of the previous body */
 export function writeHeader(body: Buffer, header: BatchHeader, previous: Buffer): void {
-  assert(header.number > 0 && Number.isSafeInteger(header.number), "batches are numbered from 1");
-  assert(isCount(header.position) && isCount(header.lastEntry) && isCount(header.at), "a header holds whole numbers");
+  assert(header.batch > 0 && Number.isSafeInteger(header.batch), "batches are numbered from 1");
+  assert(
+    isCount(header.recordsBefore) && isCount(header.lastEntry) && isCount(header.at),
+    "a header holds whole numbers",
+  );
   assert(previous.length === HASH_BYTES, "a body names the hash of the one before");
   assert(body.length >= bodyBytes(header), "the body has room for its parts");
   body.writeUInt32LE(MAGIC, 0);
   body.writeUInt32LE(FORMAT_VERSION, AT_VERSION);
-  body.writeDoubleLE(header.number, AT_NUMBER);
+  body.writeDoubleLE(header.batch, AT_BATCH);
   body.writeDoubleLE(header.at, AT_AT);
-  body.writeDoubleLE(header.position, AT_POSITION);
+  body.writeDoubleLE(header.recordsBefore, AT_RECORDS_BEFORE);
   body.writeDoubleLE(header.lastEntry, AT_LAST_ENTRY);
   body.writeDoubleLE(header.exchange, AT_EXCHANGE);
   body.writeUInt32LE(header.records, AT_RECORDS);
@@ -124,9 +128,9 @@ export function readHeader(body: Buffer): BatchHeader {
     throw new BrokenLog(`the log has format ${version}, this program reads format ${FORMAT_VERSION}`);
   }
   const header = {
-    number: body.readDoubleLE(AT_NUMBER),
+    batch: body.readDoubleLE(AT_BATCH),
     at: body.readDoubleLE(AT_AT),
-    position: body.readDoubleLE(AT_POSITION),
+    recordsBefore: body.readDoubleLE(AT_RECORDS_BEFORE),
     lastEntry: body.readDoubleLE(AT_LAST_ENTRY),
     exchange: body.readDoubleLE(AT_EXCHANGE),
     records: body.readUInt32LE(AT_RECORDS),
@@ -134,7 +138,7 @@ export function readHeader(body: Buffer): BatchHeader {
     writes: body.readUInt32LE(AT_WRITES),
     flags: body.readUInt32LE(AT_FLAGS),
   };
-  if (bodyBytes(header) !== body.length) throw new BrokenLog(`batch ${header.number} is cut short`);
+  if (bodyBytes(header) !== body.length) throw new BrokenLog(`batch ${header.batch} is cut short`);
   return header;
 }
 

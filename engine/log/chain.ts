@@ -4,7 +4,7 @@ import { BrokenLog } from "./broken-log.ts";
 
 /** A batch that the chain continues from. */
 export interface ChainLink {
-  readonly number: number;
+  readonly batch: number;
   /** The SHA-256 of its body in hex; "" if it isn't known. */
   readonly hash: string;
 }
@@ -31,16 +31,14 @@ export class LogChain {
 
   /** Checks the next batch; returns its header. @throws BrokenLog that names the batch */
   next(body: Buffer): BatchHeader {
-    const before = this.header?.number ?? this.previous?.number ?? null;
+    const before = this.header?.batch ?? this.previous?.batch ?? null;
     const header = headerOf(body, before);
-    if (before !== null && header.number !== before + 1) {
-      throw new BrokenLog(`batch ${before} of the log is followed by batch ${header.number}`);
+    if (before !== null && header.batch !== before + 1) {
+      throw new BrokenLog(`batch ${before} of the log is followed by batch ${header.batch}`);
     }
     const { hash } = this;
     if (hash !== "" && previousHash(body).toString("hex") !== hash) {
-      throw new BrokenLog(
-        `batch ${header.number - 1} of the log was changed: batch ${header.number} names another hash`,
-      );
+      throw new BrokenLog(`batch ${header.batch - 1} of the log was changed: batch ${header.batch} names another hash`);
     }
     this.checkHeader(header);
     this.header = header;
@@ -51,9 +49,9 @@ export class LogChain {
   private checkHeader(header: BatchHeader): void {
     const last = this.header;
     if (last === null) return;
-    const continues = header.position === last.position + last.records && header.exchange === last.exchange;
+    const continues = header.recordsBefore === last.recordsBefore + last.records && header.exchange === last.exchange;
     if (!continues || header.at < last.at || header.lastEntry < last.lastEntry) {
-      throw new BrokenLog(`batch ${header.number} of the log doesn't continue the one before`);
+      throw new BrokenLog(`batch ${header.batch} of the log doesn't continue the one before`);
     }
   }
 }

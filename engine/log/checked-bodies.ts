@@ -15,9 +15,9 @@ export function* checkedBodies(log: LogReader, first: number, known: ChainLink |
   const chain = new LogChain();
   let held: Buffer | null = null;
   for (const body of log.bodies(first)) {
-    const { number } = chain.next(body);
-    if (number === known?.number && chain.hash !== known.hash) {
-      throw new BrokenLog(`batch ${number} of the log was changed: its hash is another one`);
+    const { batch } = chain.next(body);
+    if (batch === known?.batch && chain.hash !== known.hash) {
+      throw new BrokenLog(`batch ${batch} of the log was changed: its hash is another one`);
     }
     if (held !== null) yield held;
     held = body;

@@ -74,7 +74,7 @@ export class LogFiles implements LogReader {
     }
     for (const body of this.bodies(archive.first)) {
       const header = readHeader(body);
-      if (header.at >= at) return header.number;
+      if (header.at >= at) return header.batch;
     }
     return archive.last + 1;
   }

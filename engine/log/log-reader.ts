@@ -24,7 +24,7 @@ export class JournalReader implements LogReader {
       const found = this.select.all(next) as Buffer[];
       yield* found;
       if (found.length < SLICE) return;
-      next = readHeader(found.at(-1)!).number + 1;
+      next = readHeader(found.at(-1)!).batch + 1;
     }
   }
 }

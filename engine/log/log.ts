@@ -161,9 +161,9 @@ export class Log {
   }
 
   /** Deletes batches up to this one while the log is idle, but never the last. */
-  trimUpTo(number: number): void {
-    assert(number <= this.appender.last.batch, "only what the log has can be archived");
-    this.trimThrough = Math.max(this.trimThrough, number);
+  trimUpTo(batch: number): void {
+    assert(batch <= this.appender.last.batch, "only what the log has can be archived");
+    this.trimThrough = Math.max(this.trimThrough, batch);
   }
 
   /** The other connection has finished the checkpoint that `requestCheckpoint` asked for. */

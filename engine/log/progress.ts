@@ -29,8 +29,8 @@ const TABLES_CHECKPOINT_FAILED = 49;
 export const Obstacle = { none: 0, lock: 1, disk: 2 } as const;
 export type Obstacle = (typeof Obstacle)[keyof typeof Obstacle];
 
-/** A batch of the log. */
-export interface Position {
+/** How far something is in the log: the last batch that it has. */
+export interface LogPoint {
   readonly batch: number;
   /** Records up to and including the batch. */
   readonly records: number;
@@ -65,23 +65,23 @@ export class LogProgress {
   }
 
   /** The parts may be of two batches that follow each other. */
-  get committed(): Position {
+  get committed(): LogPoint {
     return this.read(COMMITTED);
   }
 
   /** The parts may be of two transactions that follow each other. */
-  get projected(): Position {
+  get projected(): LogPoint {
     return this.read(PROJECTED);
   }
 
   /** Called only by the log stage, and before it runs. */
-  commit(position: Position): void {
-    this.write(COMMITTED, position);
+  commit(point: LogPoint): void {
+    this.write(COMMITTED, point);
   }
 
   /** Called only by the projector, and before it runs. */
-  project(position: Position): void {
-    this.write(PROJECTED, position);
+  project(point: LogPoint): void {
+    this.write(PROJECTED, point);
   }
 
   /** Called only by the gateway: a reader waits for this batch. The caller wakes the projector. */
@@ -156,12 +156,12 @@ export class LogProgress {
     Atomics.store(this.words, TABLES_CHECKPOINT_FAILED, hasFailed ? 1 : 0);
   }
 
-  private read(cell: number): Position {
+  private read(cell: number): LogPoint {
     const [batch, records, at] = [BATCH, RECORDS, AT].map((part) => Number(Atomics.load(this.cells, cell + part)));
     return { batch: batch ?? 0, records: records ?? 0, at: at ?? 0 };
   }
 
-  private write(cell: number, { batch, records, at }: Position): void {
+  private write(cell: number, { batch, records, at }: LogPoint): void {
     assert(BigInt(batch) >= Atomics.load(this.cells, cell + BATCH), "no batch comes back");
     assert(BigInt(records) >= Atomics.load(this.cells, cell + RECORDS), "no record comes back");
     Atomics.store(this.cells, cell + AT, BigInt(at));

@@ -3,7 +3,7 @@ import type { LedgerState } from "./load/ledger.ts";
 
 export class Counters {
   /** The last batch. */
-  sequence: number;
+  batch: number;
   /** Its time, ms. */
   at: number;
   /** Fills and entries share one numbering. */
@@ -13,7 +13,7 @@ export class Counters {
   orderUpdates: number;
 
   constructor(state: LedgerState) {
-    this.sequence = state.sequence;
+    this.batch = state.batch;
     this.at = state.at;
     this.lastEntryId = state.lastEntryId;
     this.lastOrderId = state.lastOrderId;

@@ -29,7 +29,7 @@ export interface BlockPart {
 /** The block that a batch of the log is in; null if the log can't be read there. */
 export function blockOfBatch(log: LogReader, batch: number): number | null {
   try {
-    for (const body of log.bodies(batch)) return blockOf(readHeader(body).position);
+    for (const body of log.bodies(batch)) return blockOf(readHeader(body).recordsBefore);
   } catch (error) {
     if (!(error instanceof BrokenLog)) throw error;
   }
@@ -60,14 +60,14 @@ function scan(log: LogReader, { block, from, before, end }: BlockPart): Map<numb
   const event = new EngineEvent();
   for (const body of log.bodies(from)) {
     const header = readHeader(body);
-    const own = blockOf(header.position);
-    if (header.number >= end || own > block) break;
+    const own = blockOf(header.recordsBefore);
+    if (header.batch >= end || own > block) break;
     const { words, doubles, count } = recordsOf(body, header);
     event.at(words, doubles, 0);
     for (let i = 0; i < count; i++, event.next()) {
       if (!event.traits.changesOrder) continue;
       const { orderId, userSequence } = event;
-      const first = unreported.get(orderId) ?? header.number;
+      const first = unreported.get(orderId) ?? header.batch;
       if (userSequence === 0) {
         if (event.kind === EventKind.orderFilled) unreported.set(orderId, first);
         continue;

@@ -11,18 +11,18 @@ export const MAX_RECORDS = 2 ** 18;
  * @throws BrokenLog, SqliteError
  */
 export function projectNext(projector: Projector, log: LogReader, progress: LogProgress): number {
-  const { batch, records } = projector.position;
+  const { batch, records } = projector.point;
   const committed = progress.committedBatch;
   if (batch >= committed) return 0;
   for (const body of log.bodies(batch + 1)) {
     projector.apply(body);
-    const { position } = projector;
-    if (position.batch >= committed || position.records - records >= MAX_RECORDS) break;
-    if (progress.isWanted && position.batch >= progress.wantedBatch) break;
+    const { point } = projector;
+    if (point.batch >= committed || point.records - records >= MAX_RECORDS) break;
+    if (progress.isWanted && point.batch >= progress.wantedBatch) break;
   }
   projector.commit();
-  progress.project(projector.position);
-  return projector.position.records - records;
+  progress.project(projector.point);
+  return projector.point.records - records;
 }
 
 /** Projects the whole rest of the log. @param onTransaction called after each transaction with the batches projected */
@@ -31,14 +31,14 @@ export function projectAll(
   log: LogReader,
   onTransaction: (batch: number) => void = () => {},
 ): void {
-  let { records } = projector.position;
-  for (const body of log.bodies(projector.position.batch + 1)) {
+  let { records } = projector.point;
+  for (const body of log.bodies(projector.point.batch + 1)) {
     projector.apply(body);
-    const { position } = projector;
-    if (position.records - records < MAX_RECORDS) continue;
+    const { point } = projector;
+    if (point.records - records < MAX_RECORDS) continue;
     projector.commit();
-    records = position.records;
-    onTransaction(position.batch);
+    records = point.records;
+    onTransaction(point.batch);
   }
   projector.commit();
 }

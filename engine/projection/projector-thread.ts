@@ -61,7 +61,7 @@ function run(): void {
   tables.pragma(`busy_timeout = ${LOCK_MS}`);
   let projector = new Projector(tables, files);
   let checkpointCheckedAt = 0;
-  progress.project(projector.position);
+  progress.project(projector.point);
   report({ kind: "ready" });
 
   const hasWork = (): boolean => progress.isWanted || progress.isCheckpointRequested || progress.isStopRequested;

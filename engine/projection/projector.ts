@@ -4,7 +4,7 @@
  * transactions, and on no clock. The caller passes the bodies; only a log that forgets its oldest part is read again.
  *
  * One batch: 1. its writes  2. its events, into the ledger and the sets of dirty rows.
- * One transaction: batches, then 3. dirty rows, each once  4. totals and position  5. COMMIT.
+ * One transaction: batches, then 3. dirty rows, each once  4. totals and projection  5. COMMIT.
  */
 import type Database from "better-sqlite3";
 import { addsUp } from "../ledger.ts";
@@ -19,7 +19,7 @@ import {
 } from "../log/batch-format.ts";
 import { BrokenLog } from "../log/broken-log.ts";
 import type { LogReader } from "../log/log-reader.ts";
-import type { Position } from "../log/progress.ts";
+import type { LogPoint } from "../log/progress.ts";
 import { unpackRequest } from "../log/request.ts";
 import { assert } from "../util/assert.ts";
 import { EventApplier } from "./event-applier.ts";
@@ -56,23 +56,23 @@ export class Projector {
     this.orderRows = new OrderRows(this.parts);
     this.requests = new RequestApplier(this.parts, () => this.flushRows());
     this.statements = prepareStatements(db);
-    const { exchange, position, hash } = loadProjection(db);
+    const { exchange, records, hash } = loadProjection(db);
     this.exchange = exchange;
-    this.records = position;
+    this.records = records;
     this.last = hash === "" ? null : Buffer.from(hash, "hex");
   }
 
   /** The last batch applied. */
-  get position(): Position {
-    const { sequence, at } = this.parts.counters;
-    return { batch: sequence, records: this.records, at };
+  get point(): LogPoint {
+    const { batch, at } = this.parts.counters;
+    return { batch, records: this.records, at };
   }
 
   /** Applies the next batch. @throws BrokenLog if it isn't the next one of this exchange */
   apply(body: Buffer): void {
     const { counters, keys, updates } = this.parts;
     const header = readHeader(body);
-    this.checkNext(body, header.exchange, header.number);
+    this.checkNext(body, header.exchange, header.batch);
     this.begin();
     if ((header.flags & FLAG_STARTED) !== 0) {
       // Slots begin again.
@@ -80,13 +80,13 @@ export class Projector {
       this.parts.slots.clear();
       keys.start();
     }
-    if (header.lastEntry !== counters.lastEntryId || header.position !== this.records) {
-      throw new BrokenLog(`batch ${header.number} of the log doesn't continue the one before`);
+    if (header.lastEntry !== counters.lastEntryId || header.recordsBefore !== this.records) {
+      throw new BrokenLog(`batch ${header.batch} of the log doesn't continue the one before`);
     }
-    updates.begin(header.number, header.position);
+    updates.begin(header.batch, header.recordsBefore);
     for (const payload of requestsOf(body, header)) this.requests.apply(unpackRequest(payload));
     if (header.records > 0) this.events.apply(recordsOf(body, header), new TextReader(body, header));
-    counters.sequence = header.number;
+    counters.batch = header.batch;
     counters.at = header.at;
     this.records += header.records;
     this.last = null;
@@ -115,13 +115,13 @@ export class Projector {
   }
 
   private checkNext(body: Buffer, exchange: number, number: number): void {
-    const { sequence } = this.parts.counters;
+    const { batch } = this.parts.counters;
     if (exchange !== this.exchange) throw new BrokenLog("the log belongs to another exchange");
-    if (number !== sequence + 1) throw new BrokenLog(`the log continues with batch ${number}, not ${sequence + 1}`);
+    if (number !== batch + 1) throw new BrokenLog(`the log continues with batch ${number}, not ${batch + 1}`);
     if (this.lastBody !== null && !this.checksHashes) return;
     const expected = this.lastHash();
     if (expected !== null && !previousHash(body).equals(expected)) {
-      throw new BrokenLog(`batch ${sequence} of the log isn't the one that batch ${number} follows`);
+      throw new BrokenLog(`batch ${batch} of the log isn't the one that batch ${number} follows`);
     }
   }
 
@@ -145,10 +145,10 @@ export class Projector {
   private writeTotals(): void {
     const { counters, ledger } = this.parts;
     const { deposits, withdrawals, usersTotal, collateral, house } = ledger.totals;
-    const { sequence, lastEntryId, lastOrderId, orderUpdates, at } = counters;
+    const { batch, lastEntryId, lastOrderId, orderUpdates, at } = counters;
     const sums = [deposits, withdrawals, usersTotal, collateral, house];
-    this.statements.totals.run(...sums, sequence, lastEntryId, lastOrderId, orderUpdates, at);
-    this.statements.position.run(sequence, this.records, this.lastHash()?.toString("hex") ?? "");
+    this.statements.totals.run(...sums, batch, lastEntryId, lastOrderId, orderUpdates, at);
+    this.statements.projection.run(batch, this.records, this.lastHash()?.toString("hex") ?? "");
   }
 }
 
@@ -160,6 +160,6 @@ function prepareStatements(db: Database.Database) {
       `UPDATE totals SET deposits = ?, withdrawals = ?, users_total = ?, collateral = ?, house = ?, sequence = ?,
        last_entry_id = ?, last_order_id = ?, order_updates = ?, at = ?`,
     ),
-    position: db.prepare("UPDATE projection SET batch = ?, position = ?, hash = ?"),
+    projection: db.prepare("UPDATE projection SET batch = ?, position = ?, hash = ?"),
   };
 }

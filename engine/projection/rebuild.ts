@@ -44,9 +44,9 @@ export class CheckedLog {
   read(visit: (number: number, body: Buffer, hash: () => string) => void): void {
     const chain = new LogChain();
     for (const body of this.files.bodies(this.first)) {
-      const { number } = chain.next(body);
-      visit(number, body, () => chain.hash);
-      if (number === this.last) return;
+      const { batch } = chain.next(body);
+      visit(batch, body, () => chain.hash);
+      if (batch === this.last) return;
     }
     throw new BrokenLog(`the log ends before batch ${this.last}`);
   }
@@ -102,18 +102,17 @@ export function rebuildTables({ path, archives, log, until, pause, onProgress }:
   const tables = createBaseTables(path, archives, log.exchange);
   try {
     const projector = new Projector(tables, log.files);
-    let committed = projector.position.records;
+    let committed = projector.point.records;
     const commit = (): void => {
       projector.commit();
-      committed = projector.position.records;
-      onProgress?.(projector.position.batch, log.last);
+      committed = projector.point.records;
+      onProgress?.(projector.point.batch, log.last);
     };
     if (pause?.batch === base) pause.run(tables);
-    log.read((number, body) => {
-      if (number > base && number <= until) projector.apply(body);
-      if (number === until || number === pause?.batch || projector.position.records - committed >= MAX_RECORDS)
-        commit();
-      if (number === pause?.batch) pause.run(tables);
+    log.read((batch, body) => {
+      if (batch > base && batch <= until) projector.apply(body);
+      if (batch === until || batch === pause?.batch || projector.point.records - committed >= MAX_RECORDS) commit();
+      if (batch === pause?.batch) pause.run(tables);
     });
     commit();
     return tables;

@@ -58,8 +58,8 @@ export function recoverTables(
     default:
       unreachable(decision, "decision of recovery");
   }
-  const { exchange, batch, position, hash, at } = loadProjection(tables);
-  return { exchange, batch, records: position, at, hash: hash === "" ? NO_HASH : Buffer.from(hash, "hex") };
+  const { exchange, batch, records, hash, at } = loadProjection(tables);
+  return { exchange, batch, records, at, hash: hash === "" ? NO_HASH : Buffer.from(hash, "hex") };
 }
 
 /** What a start does with such files. */
@@ -95,7 +95,7 @@ function projectRest(projector: Projector, log: LogReader): void {
     projectAll(projector, log);
   } catch (error) {
     if (!CONTENT_ERRORS.some((kind) => error instanceof kind)) throw error;
-    const next = projector.position.batch + 1;
+    const next = projector.point.batch + 1;
     throw new BrokenLog(`batch ${next} of the log can't be projected: ${(error as Error).message}`);
   }
 }

@@ -70,10 +70,10 @@ export class UpdateIndex {
     }
   }
 
-  /** The updates from here on are in this batch. @param position the records before it */
-  begin(batch: number, position: number): void {
+  /** The updates from here on are in this batch. @param recordsBefore those of the log before it */
+  begin(batch: number, recordsBefore: number): void {
     this.batch = batch;
-    this.block = blockOf(position);
+    this.block = blockOf(recordsBefore);
   }
 
   /** A taker's fill that its command's update will report. */

@@ -3,7 +3,7 @@
  *
  * A ring has one producer and up to two consumers in sequence: a gating stage, which reads published records and moves
  * the limit (the log's committed cursor), and the last consumer, which reads up to the limit and frees the records.
- * Cursors are int32 positions that wrap; only their differences have a meaning. They are 128 bytes apart, and each has
+ * Cursors are int32 counts of records that wrap; only their differences have a meaning. They are 128 bytes apart, and each has
  * one writer. Payload is written with plain stores and handed over by one atomic store of a cursor.
  *
  *   word    0           32         64
@@ -39,7 +39,7 @@ export function assertRingLayout(): void {
 }
 
 class RingEnd {
-  /** Record `position` starts at word `(position & mask) * 16` and double `(position & mask) * 8`. */
+  /** The record at cursor `c` starts at word `(c & mask) * 16` and double `(c & mask) * 8`. */
   readonly words: Int32Array;
   readonly doubles: Float64Array;
   readonly mask: number;
@@ -54,7 +54,7 @@ class RingEnd {
 }
 
 export class RingProducer extends RingEnd {
-  /** The next position to write. Its owner advances it and calls `publish` once a batch. */
+  /** The next record to write. Its owner advances it and calls `publish` once a batch. */
   head: number;
   private consumed: number;
 
@@ -92,7 +92,7 @@ export class RingProducer extends RingEnd {
 
 /** The last consumer: reads up to the gate's limit (or all published records without a gate) and frees records. */
 export class RingConsumer extends RingEnd {
-  /** The next position to read. Its owner advances it and calls `release` once a batch. */
+  /** The next record to read. Its owner advances it and calls `release` once a batch. */
   tail: number;
   private readonly limitCursor: number;
 
@@ -107,7 +107,7 @@ export class RingConsumer extends RingEnd {
     return (Atomics.load(this.cursors, this.limitCursor) - this.tail) | 0;
   }
 
-  /** The position up to which the producer has published, whether or not the gate has passed it. */
+  /** The cursor up to which the producer has published, whether or not the gate has passed it. */
   published(): number {
     return Atomics.load(this.cursors, CURSOR_PUBLISHED);
   }
@@ -126,7 +126,7 @@ export class RingConsumer extends RingEnd {
 
 /** The gating stage: reads published records, may write into them, and moves the last consumer's limit. */
 export class RingGate extends RingEnd {
-  /** The next position to read. */
+  /** The next record to read. */
   tail: number;
 
   constructor(memory: RingMemory) {

@@ -1,7 +1,7 @@
 /**
  * A futex-style wait cell: one thread sleeps here while none of its inputs has work, and a producer wakes it.
  *
- * The sleeper sets its flag, checks its inputs once more and waits on a counter, not on a position: a position can come
+ * The sleeper sets its flag, checks its inputs once more and waits on a counter, not on a cursor: a cursor can come
  * round to the same value. A producer publishes first and checks the flag second. Both sides use sequentially consistent
  * atomics, so at least one of them sees the other.
  *

@@ -46,7 +46,7 @@ export interface LoadedExchange {
 export function loadExchange(db: Database.Database, clock: Clock): LoadedExchange {
   const ledger = new Ledger();
   const state = loadLedger(db, ledger);
-  const registry = new MarketRegistry(state.sequence + 1, state.lastEntryId, clock);
+  const registry = new MarketRegistry(state.batch + 1, state.lastEntryId, clock);
   for (const event of loadEvents(db)) registry.addEvent(event);
   const outcomesOf = new Map<number, typeof state.outcomes>();
   for (const outcome of state.outcomes) {

@@ -69,8 +69,8 @@ export function startThreads({ config, database, start, texts, clockEpoch }: Thr
   const { port1: port, port2: logPort } = new MessageChannel();
   const posted = new SharedArrayBuffer(4);
   const progress = new LogProgress();
-  progress.commit(positionOf(start));
-  progress.project(positionOf(start));
+  progress.commit(pointOf(start));
+  progress.project(pointOf(start));
   const gatewayWaker = new Waker();
   const projectorWaker = new Waker();
   const firstEngine = createEngineMemory();
@@ -134,7 +134,7 @@ export function startProjector(
   return startThread("projector-thread", setup, []);
 }
 
-function positionOf({ end: { batch, records, at } }: LogStart) {
+function pointOf({ end: { batch, records, at } }: LogStart) {
   return { batch, records, at };
 }
 
@@ -182,19 +182,19 @@ export function watchThreads({ workers, projector }: Threads, lifecycle: Lifecyc
 /** Each thread's waiting work and progress. An engine's thread that also runs the log is watched in both roles. */
 export function threadProgress({ links, progress }: Threads, writer: LogWriter): Watched[] {
   const watched: Watched[] = [
-    { name: "log", waiting: () => writer.postedCount, position: () => progress.committedBatch },
+    { name: "log", waiting: () => writer.postedCount, progress: () => progress.committedBatch },
     {
       name: "projector",
       // It waits for a lock, or for room on the disk: ProjectionLag says so, and bounds it.
       waiting: () => (progress.obstacle === Obstacle.none ? progress.committedBatch - progress.projectedBatch : 0),
-      position: () => progress.projectedBatch,
+      progress: () => progress.projectedBatch,
     },
   ];
   for (const [i, { commands, events }] of links.entries()) {
     const name = `engine ${i + 1}`;
-    watched.push({ name, waiting: () => commands.depth(), position: () => (commands.head - commands.depth()) | 0 });
+    watched.push({ name, waiting: () => commands.depth(), progress: () => (commands.head - commands.depth()) | 0 });
     const committed = (): number => (events.tail + events.available()) | 0;
-    watched.push({ name: "log", waiting: () => (events.published() - committed()) | 0, position: committed });
+    watched.push({ name: "log", waiting: () => (events.published() - committed()) | 0, progress: committed });
   }
   return watched;
 }

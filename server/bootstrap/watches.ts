@@ -66,12 +66,12 @@ export interface Watched {
   /** The amount of work that waits. */
   readonly waiting: () => number;
   /** Changes whenever some of the work is done. */
-  readonly position: () => number;
+  readonly progress: () => number;
 }
 
 interface State {
   readonly watched: Watched;
-  position: number;
+  progress: number;
   /** Ticks in a row without progress while work waited. */
   stalledTicks: number;
 }
@@ -88,17 +88,17 @@ export class Watchdog {
   /** @param maxTicks how many ticks in a row without progress make a stall */
   constructor(watched: readonly Watched[], maxTicks: number) {
     this.maxTicks = maxTicks;
-    this.states = watched.map((each) => ({ watched: each, position: each.position(), stalledTicks: 0 }));
+    this.states = watched.map((each) => ({ watched: each, progress: each.progress(), stalledTicks: 0 }));
   }
 
   /** Returns the name of a stalled thread, else null. */
   tick(): string | null {
     for (const state of this.states) {
       const { watched } = state;
-      const position = watched.position();
-      if (position !== state.position || watched.waiting() === 0) state.stalledTicks = 0;
+      const progress = watched.progress();
+      if (progress !== state.progress || watched.waiting() === 0) state.stalledTicks = 0;
       else state.stalledTicks++;
-      state.position = position;
+      state.progress = progress;
       if (state.stalledTicks >= this.maxTicks) return watched.name;
     }
     return null;

@@ -104,17 +104,17 @@ export function checkPair(tables: string, place: LogPlace): Pick<CopiedLog, "fir
       if (hash !== "") throw new BrokenLog(`the tables contain batch ${batch}, the log is empty`);
       return { first: 0 };
     }
-    const chain = new LogChain(range.first > batch ? { number: batch, hash } : null);
+    const chain = new LogChain(range.first > batch ? { batch, hash } : null);
     // Batches between the tables and journal.db may be in an archive by now.
     for (const body of log.bodies(Math.min(range.first, batch + 1))) {
-      const { number } = chain.next(body);
-      if (number === batch && chain.hash !== hash) throw new BrokenLog(`batch ${batch} of the log is not the tables'`);
+      const { batch: next } = chain.next(body);
+      if (next === batch && chain.hash !== hash) throw new BrokenLog(`batch ${batch} of the log is not the tables'`);
     }
     const { last } = chain;
-    if (last === null || last.number < batch || last.exchange !== exchange) {
+    if (last === null || last.batch < batch || last.exchange !== exchange) {
       throw new BrokenLog("the log is not the tables'");
     }
-    return { first: range.first, end: { sequence: last.number, committed_at: last.at } };
+    return { first: range.first, end: { sequence: last.batch, committed_at: last.at } };
   } finally {
     db.close();
     log.close();

@@ -53,7 +53,7 @@ const REDACTED = "(redacted)";
 /** The batch's lines: its requests' writes, then its events. @param secrets whether secrets are shown */
 export function* linesOf(body: Buffer, secrets: boolean): Generator<LoggedItem> {
   const header = readHeader(body);
-  const { number: batch, at } = header;
+  const { batch, at } = header;
   const line = ({ kind, fields, ...about }: Item): LoggedItem => {
     return { line: { batch, committed_at: at, kind, ...fields }, ...about };
   };

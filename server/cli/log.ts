@@ -44,7 +44,7 @@ export async function printLog(dataDir: string, query: LogQuery, out: NodeJS.Wri
   try {
     for (const body of checkedBodies(reader, first, known)) {
       const header = readHeader(body);
-      if (header.number > end.batch || header.at > end.at) break;
+      if (header.batch > end.batch || header.at > end.at) break;
       tables.follow(body);
       for (const item of linesOf(body, query.secrets)) {
         if (isSelected(item, { ...query, user, market }, tables)) {
@@ -83,7 +83,7 @@ function open(dataDir: string, file: string | null, { batch, time }: Beginning, 
     for (const [id, first, count] of archive.opening()?.markets ?? []) tables.addMarket(id, first, count);
     const reader = { bodies: (first: number) => since(archive.bodies(first), time) };
     const { first, last, last_hash } = archive.description;
-    return { reader, first: Math.max(first, batch ?? 0), known: { number: last, hash: last_hash }, close: () => {} };
+    return { reader, first: Math.max(first, batch ?? 0), known: { batch: last, hash: last_hash }, close: () => {} };
   }
   const log = new LogFiles(file === null ? logOf(dataDir) : { journal: file, archives: "" });
   const range = log.range();
@@ -143,7 +143,7 @@ class Names {
   /** The last batch that the tables include; null if there are none. */
   lastBatch(): ChainLink | null {
     if (!existsSync(this.tables)) return null;
-    const [row] = this.read("SELECT batch AS number, hash FROM projection", []) as ChainLink[];
+    const [row] = this.read("SELECT batch, hash FROM projection", []) as ChainLink[];
     return row === undefined || row.hash === "" ? null : row;
   }
 

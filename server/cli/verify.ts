@@ -152,8 +152,8 @@ function projectRest(file: string, { batch }: Projection, log: CheckedLog): Find
     const copy = openSqlite(path);
     try {
       const projector = new Projector(copy, log.files, { checksHashes: true });
-      for (const body of log.files.bodies(projector.position.batch + 1)) {
-        if (projector.position.batch >= log.last) break;
+      for (const body of log.files.bodies(projector.point.batch + 1)) {
+        if (projector.point.batch >= log.last) break;
         projector.apply(body);
       }
       projector.commit();

@@ -77,7 +77,7 @@ export function prepareUpdates(
       try {
         for (const row of rows) {
           const readable = { ...row, batch: Math.max(row.batch, begins) };
-          if (!scan.block(log, readable, { number: projected, hash })) break;
+          if (!scan.block(log, readable, { batch: projected, hash })) break;
         }
       } catch (error) {
         if (!(error instanceof BrokenLog)) throw error;
@@ -145,8 +145,8 @@ class Scan {
     this.unreported.clear();
     for (const body of checkedBodies(log, batch, projected)) {
       const header = readHeader(body);
-      if (header.number > projected.number) return false;
-      if (blockOf(header.position) > block) break;
+      if (header.batch > projected.batch) return false;
+      if (blockOf(header.recordsBefore) > block) break;
       this.bytes += body.length;
       const { words, doubles, count } = recordsOf(body, header);
       const event = this.event.at(words, doubles, 0);

@@ -91,7 +91,7 @@ interface MergeSets extends ChangeSets {
 }
 
 interface Link extends EngineLink {
-  /** The position up to which commands are handed over. */
+  /** The cursor up to which commands are handed over. */
   published: number;
 }
 

@@ -35,7 +35,7 @@ export class CommittedEvents {
     return true;
   }
 
-  /** By link: the position up to which its engine has published events. Everything committed lies before it. */
+  /** By link: the cursor up to which its engine has published events. Everything committed lies before it. */
   published(): number[] {
     return this.links.map(({ events }) => events.published());
   }

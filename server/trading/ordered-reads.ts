@@ -13,7 +13,7 @@ import type { OrderedReads } from "./types.ts";
 
 interface Read {
   readonly userId: number;
-  /** By link: the event position that the gateway must have applied. */
+  /** By link: the event cursor that the gateway must have applied. */
   readonly marks: readonly number[];
   /** ms since the epoch */
   readonly deadline: number;

@@ -163,8 +163,8 @@ export class LogWriter {
   }
 
   /** Lets the log delete batches up to this one from journal.db: an archive has them. */
-  trimLog(through: number): void {
-    this.mailbox.post({ trimThrough: through });
+  trimLog(batch: number): void {
+    this.mailbox.post({ trimThrough: batch });
   }
 
   /** Writes that have not resolved yet. */

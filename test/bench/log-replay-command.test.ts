@@ -49,7 +49,7 @@ function archive(): void {
       folder: archives,
       day: `2026-11-2${i}`,
       bodies: batches,
-      previous: i === 0 ? null : { number: HALF, hash: hashOf(bodies[HALF - 1]!).toString("hex") },
+      previous: i === 0 ? null : { batch: HALF, hash: hashOf(bodies[HALF - 1]!).toString("hex") },
       opening: tracker.opening(),
       onBody: (body) => tracker.follow(body),
     });

@@ -225,7 +225,7 @@ function chained(bodies: readonly Buffer[]): Buffer[] {
   return bodies.map((body) => {
     const copy = Buffer.from(body);
     const header = readHeader(copy);
-    writeHeader(copy, { ...header, position }, hash);
+    writeHeader(copy, { ...header, recordsBefore: position }, hash);
     position += header.records;
     hash = hashOf(copy);
     return copy;

@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import { Watchdog } from "../../server/bootstrap/watches.ts";
 
 const MAX_TICKS = 3;
-const work = { waiting: 0, position: 0 };
-const idle = { name: "idle", waiting: () => 0, position: () => 0 };
+const work = { waiting: 0, progress: 0 };
+const idle = { name: "idle", waiting: () => 0, progress: () => 0 };
 const watch = (): Watchdog => {
-  const watched = { name: "engine", waiting: () => work.waiting, position: () => work.position };
+  const watched = { name: "engine", waiting: () => work.waiting, progress: () => work.progress };
   return new Watchdog([idle, watched], MAX_TICKS);
 };
 
@@ -25,14 +25,14 @@ test("a thread without work may sleep forever", () => {
 
 test("a thread that makes progress at each tick is slow, not stuck", () => {
   Object.assign(work, { waiting: 5 });
-  expect(ticks(watch(), 20, () => work.position++)).toEqual(Array(20).fill(null));
+  expect(ticks(watch(), 20, () => work.progress++)).toEqual(Array(20).fill(null));
 });
 
 test("a thread without progress for too many ticks in a row is named", () => {
   Object.assign(work, { waiting: 1 });
   const watchdog = watch();
   expect(ticks(watchdog, 2)).toEqual([null, null]);
-  work.position++;
+  work.progress++;
   expect(ticks(watchdog, 3)).toEqual([null, null, null]);
   work.waiting = 0;
   expect(ticks(watchdog, 3)).toEqual([null, null, null]);

@@ -241,9 +241,9 @@ test("verify finds a last batch that the next start refuses, though it follows t
     const last = all.at(-1)!;
     const header = readHeader(last);
     const body = Buffer.alloc(bodyBytes({ records: 0, texts: 0, writes: 9 }));
-    const parts = { records: 0, texts: 0, writes: 9, flags: 0, position: header.position + header.records };
+    const parts = { records: 0, texts: 0, writes: 9, flags: 0, recordsBefore: header.recordsBefore + header.records };
     const { last_entry_id: lastEntry } = lastEntryIn(folder);
-    writeHeader(body, { ...header, ...parts, number: all.length + 1, lastEntry }, hashOf(last));
+    writeHeader(body, { ...header, ...parts, batch: all.length + 1, lastEntry }, hashOf(last));
     // A request of five bytes that are no MessagePack of one.
     body.writeUInt32LE(5, body.length - 9);
     body.fill(0xc1, body.length - 5);
@@ -427,7 +427,7 @@ test("an archive's file is what its description says to any other program", () =
     const file = readFileSync(archivePath(days.archives, day));
     expect([file.length, createHash("sha256").update(file).digest("hex")]).toEqual([bytes, sha256]);
     const batches = gunzipSync(file.subarray(members[0]![1]));
-    expect(readHeader(batches.subarray(4, 4 + batches.readUInt32LE(0))).number).toBe(first);
+    expect(readHeader(batches.subarray(4, 4 + batches.readUInt32LE(0))).batch).toBe(first);
   }
 });
 

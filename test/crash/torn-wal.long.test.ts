@@ -59,7 +59,7 @@ test.for(variants([1], [2]))("every cut of the log is a sound exchange, with ENG
     journal.close();
     expect(verifyDatabase(db).filter(({ ok }) => !ok)).toEqual([]);
     const ledger = new Ledger();
-    seen.push(loadLedger(db, ledger).sequence);
+    seen.push(loadLedger(db, ledger).batch);
     for (const { user, outcome, terms, price, remaining } of loadLiveOrders(db)) {
       if (sideOf(terms) === Side.buy) ledger.hold(user, price * remaining * 100);
       else ledger.holdShares(user, outcome, remaining);

@@ -62,9 +62,9 @@ function startUpkeep(logDays = 0) {
   });
   const check = async (): Promise<void> => {
     log.project();
-    const { position } = log.rig.projector;
-    progress.commit(position);
-    progress.project(position);
+    const { point } = log.rig.projector;
+    progress.commit(point);
+    progress.project(point);
     upkeep.check();
     await new Promise((resolve) => setTimeout(resolve, 0));
     log.rig.log.trimUpTo(trimmed.at(-1) ?? 0);
@@ -88,7 +88,7 @@ test("a run starts when a day is over for the tables, and then lets the log dele
   await check();
   expect(runs.length).toBe(1);
   expect(upkeep.unarchivedMs).toBe(0);
-  expect(trimmed).toEqual([log.rig.projector.position.batch - 1]);
+  expect(trimmed).toEqual([log.rig.projector.point.batch - 1]);
   expect(rowsOf(log.folder, "SELECT log_begins FROM projection")).toEqual([{ log_begins: 1 }]);
   // An hour later nothing has changed.
   await check();

@@ -211,7 +211,7 @@ export class Life {
     this.log = this.openLog(clock, store, rings, { end, state });
     this.tables.db.pragma(`wal_autocheckpoint = ${WAL_PAGES}`);
     this.projector = new Projector(this.tables.db, this.bodies, { ...shape, checksHashes: true });
-    this.progress.project(this.projector.position);
+    this.progress.project(this.projector.point);
     this.projected = new ProjectedReads(this.progress, new Waker(), () => clock.now);
     this.exchange = new Exchange({
       projected: this.projected,
@@ -382,13 +382,13 @@ export class Life {
   /** One transaction of the projector over up to `most` batches; false if there was nothing to project. */
   project(most: number): boolean {
     let count = 0;
-    for (const body of this.bodies.bodies(this.projector.position.batch + 1)) {
+    for (const body of this.bodies.bodies(this.projector.point.batch + 1)) {
       this.projector.apply(body);
       if (++count >= most) break;
     }
     if (count === 0) return false;
     this.projector.commit();
-    this.progress.project(this.projector.position);
+    this.progress.project(this.projector.point);
     return true;
   }
 

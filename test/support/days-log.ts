@@ -62,7 +62,7 @@ export class DaysLog {
     const last = archiveFinishedDays({
       folder: this.archives,
       journal: this.rig.journal,
-      projected: this.rig.projector.position.batch,
+      projected: this.rig.projector.point.batch,
       openingOf: () => null,
       ...options,
     });

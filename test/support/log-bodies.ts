@@ -69,7 +69,7 @@ export class MemoryLog implements LogReader {
   constructor(users: number, outcomeCounts: readonly number[], prepare: (log: MemoryLog) => void = () => {}) {
     migrate(this.db);
     prepare(this);
-    const { position, hash } = loadProjection(this.db);
+    const { records: position, hash } = loadProjection(this.db);
     this.position = position;
     this.hash = Buffer.from(hash.padStart(64, "0"), "hex");
     const { last_entry_id: entry, at } = this.db.prepare("SELECT last_entry_id, at FROM totals").get() as Record<
@@ -111,7 +111,7 @@ export class MemoryLog implements LogReader {
     const parts = { records: records.length, texts: 0, writes: requests.length };
     const flags = this.projector === null ? FLAG_STARTED : 0;
     const header: BatchHeader = {
-      ...{ number: batch + 1, at: numbering.at, position: this.position, lastEntry, exchange, flags },
+      ...{ batch: batch + 1, at: numbering.at, recordsBefore: this.position, lastEntry, exchange, flags },
       ...parts,
     };
     const body = Buffer.alloc(bodyBytes(parts));

@@ -91,7 +91,7 @@ export class BatchReader {
     } catch (error) {
       // A damaged batch can be anything: the one after it, which has its hash, isn't read yet.
       if (!isDamage(error)) throw error;
-      throw new Difference(header.number, null, `it is damaged: ${error.message}`);
+      throw new Difference(header.batch, null, `it is damaged: ${error.message}`);
     }
   }
 
@@ -110,26 +110,27 @@ export class BatchReader {
     try {
       return readHeader(body);
     } catch (error) {
-      throw new Difference((this.previous?.header.number ?? 0) + 1, null, (error as Error).message);
+      throw new Difference((this.previous?.header.batch ?? 0) + 1, null, (error as Error).message);
     }
   }
 
   private checkChain(body: Buffer, header: BatchHeader): void {
     if (this.previous === null) return;
     const { header: last, hash } = this.previous;
-    const fault = (message: string): Difference => new Difference(last.number + 1, null, message);
-    if (header.number !== last.number + 1) throw fault(`batch ${header.number} follows batch ${last.number}`);
+    const fault = (message: string): Difference => new Difference(last.batch + 1, null, message);
+    if (header.batch !== last.batch + 1) throw fault(`batch ${header.batch} follows batch ${last.batch}`);
     if (header.exchange !== last.exchange) throw fault("it is another exchange's");
-    if (header.position !== last.position + last.records) throw fault("its position isn't the end of the one before");
+    if (header.recordsBefore !== last.recordsBefore + last.records)
+      throw fault("the records before it aren't those of the log");
     if (header.at < last.at) throw fault("its time is before that of the one before");
-    if (!previousHash(body).equals(hash)) throw fault(`it doesn't have the SHA-256 of batch ${last.number}`);
+    if (!previousHash(body).equals(hash)) throw fault(`it doesn't have the SHA-256 of batch ${last.batch}`);
   }
 
   /** Splits the batch into publishes and checks its numbers. */
   private read(body: Buffer, header: BatchHeader): LoggedBatch {
     const { words, doubles, count } = recordsOf(body, header);
     const wrong = this.numbers.begin(header);
-    const fault = wrong === null ? null : new Difference(header.number, null, wrong);
+    const fault = wrong === null ? null : new Difference(header.batch, null, wrong);
     const { at, isAtExact } = this.numbers;
     const batch: LoggedBatch = {
       ...{ body, header, words, doubles, publishes: [], placedAt: new Map<number, number>() },
@@ -163,7 +164,7 @@ export class BatchReader {
     const { header, words, doubles } = batch;
     const wrong = this.numbers.event(this.event.at(words, doubles, w));
     if (wrong === null) return;
-    batch.fault = new Difference(header.number, w / R.RECORD_WORDS, wrong, describeEvent(words, doubles, w));
+    batch.fault = new Difference(header.batch, w / R.RECORD_WORDS, wrong, describeEvent(words, doubles, w));
   }
 
   private hashEvent(words: Int32Array, w: number): void {

@@ -89,7 +89,7 @@ export class LogReplay {
       return this.replay(batch);
     } catch (error) {
       // The one after it, which has its hash, may not be read yet.
-      throw isDamage(error) ? new Difference(batch.header.number, null, `it is damaged: ${error.message}`) : error;
+      throw isDamage(error) ? new Difference(batch.header.batch, null, `it is damaged: ${error.message}`) : error;
     }
   }
 
@@ -101,10 +101,10 @@ export class LogReplay {
     this.queue.shift();
     this.opened--;
     this.tracker.follow(batch.body, batch.header);
-    const { number, position, records } = batch.header;
+    const { batch: number, recordsBefore, records } = batch.header;
     if (this.counts.batches++ === 0) this.counts.first = number;
     this.counts.last = number;
-    return position + records;
+    return recordsBefore + records;
   }
 
   result(): ReplayResult {
@@ -136,7 +136,7 @@ export class LogReplay {
       try {
         for (const write of marketWritesOf(body, header)) this.books!.write(write);
       } catch (error) {
-        throw new Difference(header.number, null, `its requests are damaged: ${(error as Error).message}`);
+        throw new Difference(header.batch, null, `its requests are damaged: ${(error as Error).message}`);
       }
     }
   }
@@ -383,7 +383,7 @@ export class LogReplay {
     const { header } = publish!.batch;
     const isInside = w !== null && w < this.end;
     return new Difference(
-      header.number,
+      header.batch,
       Math.min(w ?? this.w, this.end) / RECORD_WORDS,
       message,
       isInside ? describeEvent(words, doubles, w) : null,

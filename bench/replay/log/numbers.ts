@@ -20,8 +20,8 @@ export class LogNumbers {
   isAtExact = false;
 
   /** Before a batch's events. Returns what is wrong, or null. */
-  begin({ number, lastEntry, writes, flags }: BatchHeader): string | null {
-    if (number === 1) this.isFirstKnown = true;
+  begin({ batch, lastEntry, writes, flags }: BatchHeader): string | null {
+    if (batch === 1) this.isFirstKnown = true;
     const isWrong = this.isEntryExact ? lastEntry !== this.entry : lastEntry < this.entry;
     if (isWrong) return `the batch begins behind entry ${lastEntry}, the one before ends at ${this.entry}`;
     this.entry = lastEntry;

@@ -11,7 +11,7 @@ import { loadMarkets, loadOutcomes, type MarketRow, type OutcomeRow } from "./ma
 
 export interface LedgerState {
   /** The sequence number of the last commit. */
-  sequence: number;
+  batch: number;
   lastEntryId: number;
   lastOrderId: number;
   orderUpdates: number;
@@ -59,7 +59,7 @@ export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
   );
   assert(lastEntryId === totals.last_entry_id, "the last fill or entry is the one on record");
   return {
-    sequence: totals.sequence,
+    batch: totals.sequence,
     lastEntryId,
     lastOrderId,
     orderUpdates: totals.order_updates,

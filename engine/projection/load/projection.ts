@@ -7,7 +7,7 @@ export interface Projection {
   /** The last projected batch. */
   readonly batch: number;
   /** Records up to and including it. */
-  readonly position: number;
+  readonly records: number;
   /** The SHA-256 of its body in hex; "" before the first. */
   readonly hash: string;
   /** The first batch from which order updates can be read. */
@@ -23,7 +23,7 @@ export class DamagedTables extends Error {}
 export function loadProjection(db: Database.Database): Projection {
   const row = db
     .prepare(
-      "SELECT exchange, batch, position, hash, log_begins AS logBegins, totals.at FROM projection JOIN totals USING (id)",
+      "SELECT exchange, batch, position AS records, hash, log_begins AS logBegins, totals.at FROM projection JOIN totals USING (id)",
     )
     .get() as Projection | undefined;
   if (row === undefined) throw new DamagedTables("projection or totals lacks its row");

@@ -76,7 +76,7 @@ test("a finished day becomes an archive, and its batches leave the journal", () 
   for (const each of [first!, second!]) {
     const bodies = all.slice(each.first - 1, each.last);
     const headers = bodies.map((body) => readHeader(body));
-    const { at, position } = headers[0]!;
+    const { at, recordsBefore: position } = headers[0]!;
     expect(each).toMatchObject({
       format: 1,
       exchange: readHeader(all[0]!).exchange,
@@ -123,7 +123,7 @@ test("the books before a day are the same whether one run archives several days 
   // Both again in one run, from a journal that has all batches.
   const all = openLogReader(days.folder);
   const insert = days.rig.journal.prepare("INSERT OR IGNORE INTO batches VALUES (?, ?, ?)");
-  for (const body of [...all.bodies(1)]) insert.run(readHeader(body).number, readHeader(body).at, body);
+  for (const body of [...all.bodies(1)]) insert.run(readHeader(body).batch, readHeader(body).at, body);
   all.close();
   for (const name of readdirSync(days.archives)) rmSync(join(days.archives, name));
   days.archive();
@@ -133,7 +133,7 @@ test("the books before a day are the same whether one run archives several days 
 test("a day whose last batches aren't in the tables yet stays in the journal", () => {
   const days = startLog();
   days.tradeDays(1);
-  const { batch } = days.rig.projector.position;
+  const { batch } = days.rig.projector.point;
   expect(days.archive({ projected: batch - 1 })).toBe(0);
   expect(days.archive({ projected: batch })).toBe(batch - 1);
 });
@@ -155,8 +155,8 @@ test("the log is read without a seam from any batch, also while batches move to 
   expect(hashesOf([...(read as Buffer[]), ...reading])).toEqual(hashesOf(all));
   const headers = all.map((body) => readHeader(body));
   for (const { at } of headers) {
-    expect(log.firstSince(at)).toBe(headers.find((header) => header.at >= at)!.number);
-    expect(log.firstSince(at + 1)).toBe(headers.find((header) => header.at > at)?.number ?? all.length + 1);
+    expect(log.firstSince(at)).toBe(headers.find((header) => header.at >= at)!.batch);
+    expect(log.firstSince(at + 1)).toBe(headers.find((header) => header.at > at)?.batch ?? all.length + 1);
   }
   for (const each of [log, early]) each.close();
 });
@@ -201,7 +201,7 @@ test("after a crash at any step the next run ends with the same archives", () =>
     leave();
     // Up to the last step the archive has no description; the journal has its batches even after it.
     if (i < steps.length - 1) rmSync(description);
-    for (const body of all) insert.run(readHeader(body).number, readHeader(body).at, body);
+    for (const body of all) insert.run(readHeader(body).batch, readHeader(body).at, body);
     const log = openLogReader(days.folder);
     expect(hashesOf(log.bodies(1))).toEqual(hashesOf(all));
     log.close();
@@ -281,7 +281,7 @@ test("archives older than LOG_DAYS are outdated, and deleted oldest first", () =
   const days = startLog();
   days.tradeDays(9);
   days.archive();
-  const { at, batch } = days.rig.projector.position;
+  const { at, batch } = days.rig.projector.point;
   const outdated = outdatedArchives(days.archives, 7, at);
   expect(outdated.map(({ day }) => day)).toEqual([days.dayName(0), days.dayName(1)]);
   deleteArchivesBefore(days.archives, outdated[1]!.last + 1);
@@ -293,6 +293,6 @@ test("archives older than LOG_DAYS are outdated, and deleted oldest first", () =
   expect(() => [...log.bodies(1)]).toThrow("the log lacks batch 1");
   const chain = new LogChain();
   for (const body of log.bodies(first)) chain.next(body);
-  expect(chain.last?.number).toBe(batch);
+  expect(chain.last?.batch).toBe(batch);
   log.close();
 });

@@ -48,11 +48,11 @@ test("each batch continues the one before: number, position, last entry and hash
     const header = readHeader(body);
     expect(recordsOf(body, header).count).toBe(header.records);
     if (before !== null) {
-      expect(header.number).toBe(before.number + 1);
-      expect(header.position).toBe(before.next);
+      expect(header.batch).toBe(before.number + 1);
+      expect(header.recordsBefore).toBe(before.next);
       expect(previousHash(body)).toEqual(hashOf(before.body));
     }
-    before = { body, next: header.position + header.records, number: header.number };
+    before = { body, next: header.recordsBefore + header.records, number: header.batch };
   }
   expect(before?.number).toBe(rig.progress.committedBatch);
   rig.log.close();

@@ -159,7 +159,7 @@ test.for(["behind", "ahead", "none"] as const)(
     ]);
     const { exchange, ...rest } = loadProjection(db);
     expect(exchange).toBeGreaterThan(0);
-    expect(rest).toEqual({ batch: 9, position: 0, hash: "", logBegins: 10, at: 0 });
+    expect(rest).toEqual({ batch: 9, records: 0, hash: "", logBegins: 10, at: 0 });
     db.close();
   },
 );
