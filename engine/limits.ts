@@ -31,7 +31,7 @@ export const DAILY_ACTIVITY_LIMIT_MICRO: readonly number[] = [0, 100_000_000, 10
 /** References of seed deposits begin with this; those of an operator's deposits don't. */
 export const SEED_REFERENCE = "seed:";
 
-/** How long an Idempotency-Key counts. */
+/** An Idempotency-Key's time to live. */
 export const IDEMPOTENCY_KEY_MS = 24 * 3_600_000;
 /** Expired keys that each new one prunes. */
 export const MAX_KEYS_PRUNED = 16;

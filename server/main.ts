@@ -94,7 +94,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   gateway.site.load();
   identity.keys.setAudience(publicUrl.site(), publicUrl.api());
 
-  // 6. Restore live orders, apply the seed, and do what fell due while the exchange was down.
+  // 6. Restore live orders, apply the seed, and do what came due while the exchange was down.
   const restored = await restoreTrading(exchange, db, startedAt);
   db.close();
   await restoreFigures(exchange.registry, history, startedAt);

@@ -100,12 +100,12 @@ export class LogAppender {
     this.records += bytes.length / RECORD_BYTES;
   }
 
-  /** Copies one record's text, before any request. @param bytes its most bytes @param write writes it; returns its end */
+  /** Copies one record's text, before any request. @param bytes its maximum length @param write writes it; returns its end */
   addText(bytes: number, write: (body: Buffer, at: number) => number): void {
     assert(this.isOpen && !this.hasRequests, "texts come before requests");
     this.reserve(bytes);
     const end = write(this.body, this.length);
-    assert(end >= this.length && end <= this.length + bytes, "a text stays within its most bytes");
+    assert(end >= this.length && end <= this.length + bytes, "a text stays within its maximum length");
     this.texts += end - this.length;
     this.length = end;
   }

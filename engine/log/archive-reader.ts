@@ -61,7 +61,7 @@ export class ArchiveReader implements LogReader {
     if (!isWhole || count !== records || hash !== last_hash) {
       throw new BrokenLog(`${this.path} doesn't contain what its description says`);
     }
-    if (this.hashFile() !== sha256) throw new BrokenLog(`${this.path} was changed: its SHA-256 is another one`);
+    if (this.hashFile() !== sha256) throw new BrokenLog(`${this.path} was changed: SHA-256 mismatch`);
   }
 
   /** The SHA-256 of the compressed file in hex. @throws BrokenLog if it isn't a file */
@@ -103,7 +103,7 @@ export class ArchiveReader implements LogReader {
       throw new BrokenLog(`${this.path}: ${(error as NodeJS.ErrnoException).code}`);
     }
     try {
-      if (fstatSync(file).size !== this.description.bytes) throw new BrokenLog(`${this.path} is cut short, or longer`);
+      if (fstatSync(file).size !== this.description.bytes) throw new BrokenLog(`${this.path} has the wrong size`);
       readSync(file, compressed, 0, compressed.length, from);
     } finally {
       closeSync(file);

@@ -17,7 +17,7 @@ export function* checkedBodies(log: LogReader, first: number, known: ChainLink |
   for (const body of log.bodies(first)) {
     const { batch } = chain.next(body);
     if (batch === known?.batch && chain.hash !== known.hash) {
-      throw new BrokenLog(`batch ${batch} of the log was changed: its hash is another one`);
+      throw new BrokenLog(`batch ${batch} of the log was changed: SHA-256 mismatch`);
     }
     if (held !== null) yield held;
     held = body;

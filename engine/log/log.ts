@@ -237,7 +237,7 @@ export class Log {
 
   /** Writes the text of an orderPlaced; returns its end. */
   private writeText(event: EngineEvent, body: Buffer, at: number): number {
-    const rest = event.isRaised ? body.writeDoubleLE(this.numbering.takePlacedAt(), at) : at;
+    const rest = event.isRaised ? body.writeDoubleLE(this.numbering.shiftPlacedAt(), at) : at;
     return event.hasText ? this.texts.copy(event.slot, body, rest) : rest;
   }
 

@@ -26,7 +26,7 @@ export class Numbering {
   at: number;
   /** Rings whose engine has stopped. */
   stoppedRings = 0;
-  /** When the orders entered whose times were raised, ms, until `takePlacedAt` takes them. */
+  /** When the orders entered whose times were raised, ms, until `shiftPlacedAt` takes them. */
   private placedTimes: number[] = [];
   private sequences = new Float64Array(1024);
   private readonly rates: UserRates;
@@ -73,7 +73,7 @@ export class Numbering {
   }
 
   /** The next order's time before it was raised, ms, in the order of their events. */
-  takePlacedAt(): number {
+  shiftPlacedAt(): number {
     const at = this.placedTimes.shift();
     assert(at !== undefined, "an order with the flag RAISED has an earlier time");
     return at;

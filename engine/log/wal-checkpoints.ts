@@ -19,7 +19,7 @@ export class WalCheckpoints {
   private readonly requestCheckpoint: () => void;
   private commits = 0;
   private orders = 0;
-  /** Checkpoints by the other connection since this one last finished; 0 if none is under way. */
+  /** Checkpoints by the other connection since this one last finished; 0 if none is in progress. */
   private bulkRounds = 0;
 
   /** @param requestCheckpoint asks for a checkpoint through another connection, which ends with a call of `finish` */

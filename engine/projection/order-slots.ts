@@ -1,6 +1,6 @@
 /**
  * What the projector remembers of each live order, by its slot: price, total, expiry, newest fill and builder. A slot says
- * which order it has; an order from before the projector's start is read from its row when it first matters.
+ * which order it has; an order from before the projector's start is read from its row on first use.
  */
 import type Database from "better-sqlite3";
 import type { EngineEvent } from "../ring/engine-event.ts";

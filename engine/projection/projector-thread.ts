@@ -23,7 +23,7 @@ import { emptyWal, openDatabase, openReadOnly } from "../util/wal-database.ts";
 import { MAX_RECORDS, projectNext } from "./follow.ts";
 import { Projector } from "./projector.ts";
 
-/** Below what trades, above what hashes passwords. */
+/** Below the trading threads, above password hashing. */
 const NICE = 5;
 /**
  * Without a reader the tables follow in large steps: a transaction over a second's orders costs half as much an order as
@@ -31,7 +31,7 @@ const NICE = 5;
  */
 const PAUSE_MS = 200;
 const BUSY_PAUSE_MS = 1_000;
-/** A transaction of so many records tells of a busy exchange. */
+/** From so many records in a transaction on, the exchange counts as busy. */
 const BUSY_RECORDS = 1_024;
 /** How long the projector waits for a lock, and how often it tries again. */
 const LOCK_MS = 1_000;
@@ -95,7 +95,7 @@ function run(): void {
       checkpointCheckedAt = systemClock.elapsed();
       progress.reportCheckpoint(!keepsUp(tables));
     }
-    // What was committed meanwhile belongs to the next step, unless this one didn't reach what was committed before it.
+    // Later commits go to the next transaction, unless this one didn't reach what was committed before it.
     if (records >= MAX_RECORDS) continue;
     if (!isStopping) waker.sleep(hasWork, records < BUSY_RECORDS ? PAUSE_MS : BUSY_PAUSE_MS);
     else if (progress.projectedBatch === progress.committedBatch) break;

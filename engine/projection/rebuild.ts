@@ -1,5 +1,5 @@
 /**
- * Builds the tables anew from the log, to replace lost ones or to compare the live ones with. Checks the log's hash chain on
+ * Rebuilds the tables from the log, to replace lost ones or to compare the live ones with. Checks the log's hash chain on
  * the way. Never touches the live tables.
  */
 import type Database from "better-sqlite3";

@@ -23,7 +23,7 @@ export function verifyDatabase(db: Database.Database): Finding[] {
     return [
       fileIsIntact(db, "integrity_check"),
       sumsBalance(db),
-      houseOwesNobody(db),
+      houseIsSolvent(db),
       idsEndAsRecorded(db),
       ...INVARIANTS.map((invariant) => holds(db, invariant, counts)),
     ];
@@ -64,7 +64,7 @@ function sumsBalance(db: Database.Database): Finding {
 }
 
 /** GET /solvency reports an imbalance otherwise. `verifyCopy` accepts it: a copy of such a database is still a good copy. */
-function houseOwesNobody(db: Database.Database): Finding {
+function houseIsSolvent(db: Database.Database): Finding {
   const house = db.prepare("SELECT house FROM totals").pluck().get() as number | undefined;
   return { name: "the house is not below zero", ok: house !== undefined && house >= 0, figures: `house ${house}` };
 }

@@ -30,7 +30,7 @@ export interface ApprovalRequest {
   readonly reference?: string;
   /** Everything that both operators must agree on. */
   readonly details: object;
-  /** The owner of the money, who can be neither operator; null: nobody in particular. */
+  /** The owner of the money, who can be neither operator; null: no specific owner. */
   readonly userId: number | null;
 }
 

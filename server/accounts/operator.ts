@@ -25,7 +25,7 @@ export function operatorOf({ principal }: Pick<RouteRequest, "principal">): Oper
 
 /**
  * No operator acts on their own account, alone or as one of two. The machine's shell has no account.
- * @param userId the account's owner; null: nobody in particular
+ * @param userId the account's owner; null: no specific owner
  * @throws ApiError 40300
  */
 export function checkNotOwn(operator: Operator, userId: number | null): void {

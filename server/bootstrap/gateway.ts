@@ -91,7 +91,7 @@ export function createGateway(options: GatewayOptions) {
       publicUrl: publicUrl.site,
       addressRule: config.withdrawalAddress,
       depositInstructions: config.depositInstructions,
-      usualMergeFeeBps: config.mergeFeeBps,
+      defaultMergeFeeBps: config.mergeFeeBps,
     }),
   );
   const throttle = new ResponseThrottle(SIGN_IN_REFUSALS_PER_SECOND, MAX_WAITING_REFUSALS);

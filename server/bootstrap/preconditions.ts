@@ -51,7 +51,10 @@ function assertServerLimits(): void {
   assert(MAX_QUOTES <= SMALL_LIVE_ORDERS, "a small account can quote a market from the reserve");
   assert(Math.max(...LIVE_ORDERS_OF_TIER) <= MAX_OWN_LIVE_ORDERS, "terms can raise the bound of every tier");
   assert(8 * MAX_OWN_LIVE_ORDERS < (1 - RESERVED_PART) * MAX_LIVE_ORDERS, "no eight accounts fill the exchange");
-  assert(12 * MAX_CLIENT_ORDER_IDS_PER_USER < (1 - RESERVED_PART) * MAX_CLIENT_ORDER_IDS, "no twelve accounts fill it");
+  assert(
+    12 * MAX_CLIENT_ORDER_IDS_PER_USER < (1 - RESERVED_PART) * MAX_CLIENT_ORDER_IDS,
+    "twelve accounts cannot fill it",
+  );
   assert(Number.isInteger(Math.log2(MAX_RECENTLY_ENDED_ORDERS)), "places of ended orders are a part of their ids");
   assert(MAX_OWN_REBATE_BPS <= TRADING_FEE_BPS, "no trade with a seller who pays the usual fee costs the house");
 
@@ -65,7 +68,7 @@ function assertServerLimits(): void {
   assert(HEARTBEAT_MS % SOCKET_TICK_MS === 0, "heartbeats go out in equal parts");
   assert(
     MAX_REPLAY_AHEAD_BYTES + REPLAY_SLICE_BYTES + MAX_DEFERRED_UPDATE_BYTES < MAX_WS_BACKPRESSURE_BYTES,
-    "a peer that reads a replay at its own pace is no slow consumer",
+    "a paced replay never trips the slow-consumer bound",
   );
   assert(MAX_WS_MESSAGE_BYTES < MAX_WS_FRAME_BYTES, "a peer that sends too much gets 1009");
   assert(MAX_WS_FRAME_BYTES <= MAX_WS_BACKPRESSURE_BYTES, "a peer holds no more memory one way than the other");

@@ -73,7 +73,7 @@ export function logStart(
   return { path: journalPath, durability, end, last, rates };
 }
 
-/** Loads users, their credentials, and the addresses that they signed in from lately. */
+/** Loads users, their credentials and their recent sign-in addresses. */
 export function loadAllAccounts(accounts: Accounts, db: Database.Database, { accessTtlMs }: Config, now: number): void {
   const most = MAX_KNOWN_ADDRESS_USERS * MAX_KNOWN_ADDRESSES_PER_USER;
   const signIns = { since: now - KNOWN_ADDRESS_MS, most };

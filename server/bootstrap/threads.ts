@@ -61,7 +61,7 @@ interface ThreadsOptions {
   readonly start: LogStart;
   /** Shared memory of the orders' texts. */
   readonly texts: SharedArrayBuffer;
-  /** Of the clock that all threads share. */
+  /** The epoch of the clock that all threads share. */
   readonly clockEpoch: number;
 }
 

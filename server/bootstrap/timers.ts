@@ -55,7 +55,7 @@ export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
   return [
     setInterval(() => {
       const stalled = watchdog.tick();
-      if (stalled !== null) fail(stalled, `has done nothing for ${MAX_STALL_MS / 1_000} s while work waits`);
+      if (stalled !== null) fail(stalled, `no progress for ${MAX_STALL_MS / 1_000} s with work pending`);
       const now = clock.now();
       trading.exchange.tick(now);
       trading.projected.expire();

@@ -76,7 +76,7 @@ export function createTradingServices(options: TradingOptions) {
     findEnded: (userId, orderId) => history.endedOrder(userId, orderId),
     saveCancelOnDisconnect: (orderIds, isSet) =>
       writer.write(orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: isSet ? 1 : 0 } }))),
-    usualMergeFeeBps: config.mergeFeeBps,
+    defaultMergeFeeBps: config.mergeFeeBps,
   });
   const { db } = database;
   const writer = new LogWriter({

@@ -28,7 +28,7 @@ export function createClockWatch(timeline: Timeline, logger: Logger): (now: numb
     if (!isBehind || wasBehind) return;
     logger.warn(
       { behindMs },
-      "the machine's clock is behind the last timestamp: timestamps stand still until it has caught up",
+      "the machine's clock is behind the last timestamp: timestamps are clamped until it catches up",
     );
   };
 }
@@ -160,7 +160,7 @@ export class ProjectionLag {
     } else if (this.isPaused && !this.isBeyond(0.5)) {
       this.isPaused = false;
       gate.resume(BEHIND);
-      logger.info("trading goes on: the tables have caught up");
+      logger.info("trading resumed: the tables have caught up");
     }
   }
 

@@ -74,7 +74,7 @@ function record(backup: Backup): void {
   try {
     recordBackup(readConfig(process.env).dataDir, systemClock.now(), backup);
   } catch (error) {
-    process.stderr.write(`the metrics will not show this backup: ${(error as Error).message}\n`);
+    process.stderr.write(`could not record this backup for the metrics: ${(error as Error).message}\n`);
   }
 }
 

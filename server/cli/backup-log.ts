@@ -108,11 +108,12 @@ export function checkPair(tables: string, place: LogPlace): Pick<CopiedLog, "fir
     // Batches between the tables and journal.db may be in an archive by now.
     for (const body of log.bodies(Math.min(range.first, batch + 1))) {
       const { batch: next } = chain.next(body);
-      if (next === batch && chain.hash !== hash) throw new BrokenLog(`batch ${batch} of the log is not the tables'`);
+      if (next === batch && chain.hash !== hash)
+        throw new BrokenLog(`the hash of batch ${batch} differs between log and tables`);
     }
     const { last } = chain;
     if (last === null || last.batch < batch || last.exchange !== exchange) {
-      throw new BrokenLog("the log is not the tables'");
+      throw new BrokenLog("log and tables don't belong together");
     }
     return { first: range.first, end: { sequence: last.batch, committed_at: last.at } };
   } finally {

@@ -139,7 +139,7 @@ function checkTarget(dataDir: string, path: string, overwrite: boolean): void {
   const folder = dirname(path);
   if (!existsSync(folder)) throw new Error(`there is no folder ${folder}`);
   const isLive = realpathSync(folder) === realpathSync(dataDir);
-  if (isLive && /^(exchange|journal)\./.test(basename(path))) throw new Error(`${path} is the exchange's own`);
+  if (isLive && /^(exchange|journal)\./.test(basename(path))) throw new Error(`${path} is a live exchange file`);
   if (existsSync(path) && !statSync(path).isFile()) throw new Error(`${path} is not a file`);
   const found = ["", ...DATABASE_COMPANIONS].map((ending) => path + ending).find((each) => existsSync(each));
   if (found !== undefined && !overwrite) throw new Error(`${found} already exists: --overwrite replaces it`);

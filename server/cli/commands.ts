@@ -89,7 +89,7 @@ export const COMMANDS: readonly AdminCommand[] = [
   command(
     "log",
     "local",
-    "print the events and writes of the log, of the exchange's or of one archive's",
+    "print the events and writes of the log, live or from an archive",
     [],
     field("FILE", "file"),
     field("ID|EMAIL", "user"),
@@ -239,7 +239,7 @@ export const COMMANDS: readonly AdminCommand[] = [
     NOTE,
   ),
   command("approvals", "GET /admin/approvals", "list first approvals that wait for the second", [], ...LIST),
-  command("approvals take-back", "DELETE /admin/approvals/:id", "withdraw a first approval", [ID]),
+  command("approvals revoke", "DELETE /admin/approvals/:id", "withdraw a first approval", [ID]),
 
   command("proposals", "GET /admin/proposals", "list proposed markets", [], STATUS, ...LIST),
   command("proposal approve", "POST /admin/proposals/:id/approve", "open the proposed market", [ID], NOTE),

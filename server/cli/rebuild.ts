@@ -1,5 +1,5 @@
 /**
- * `admin rebuild`: builds exchange.db anew from the log beside the old one, checks it, and replaces the old one if asked.
+ * `admin rebuild`: rebuilds exchange.db from the log beside the old one, checks it, and replaces the old one if asked.
  * Only while no server runs.
  */
 import { existsSync } from "node:fs";

@@ -90,7 +90,7 @@ function verifyOpenLog(tables: Database.Database, file: string, place: LogPlace,
   const bar = new ProgressBar("log");
   log.read((number, _body, hash) => {
     if (number === projected.batch && hash() !== projected.hash) {
-      throw new BrokenLog(`batch ${number} of the log is not the tables'`);
+      throw new BrokenLog(`the hash of batch ${number} differs between log and tables`);
     }
     bar.show(number, log.last);
   });

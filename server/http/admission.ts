@@ -20,7 +20,7 @@ export interface Entry {
   readonly reply: { rate: RateState | null | undefined };
 }
 
-/** The holder of the request's token, or nobody and the reason. */
+/** The request's principal, or why there is none. */
 export interface Sender {
   readonly principal: Principal | null;
   /** The error for a route that isn't public. */
@@ -70,7 +70,7 @@ export class Admission {
     const { authenticator, limiter } = this.options;
     if (route.access === "public") {
       // On most public routes a token only decides whose limit counts.
-      const isUsed = route.knowsHolder || (limiter !== null && route.rateClass === "default" && !route.oauth);
+      const isUsed = route.optionalAuth || (limiter !== null && route.rateClass === "default" && !route.oauth);
       if (!isUsed || header === "") return ANONYMOUS;
     }
     try {
@@ -164,7 +164,7 @@ export function authorize(route: Route, principal: Principal): void {
     throw new ApiError(ErrorKind.forbidden, `the token lacks the scope ${scopeText(route)}`);
   }
   if (!route.unverified && principal.mustVerify) {
-    throw new ApiError(ErrorKind.forbidden, "verify the account's e-mail address first");
+    throw new ApiError(ErrorKind.forbidden, "verify the account's email address first");
   }
   if (principal.kycTier < route.minTier) {
     throw new ApiError(ErrorKind.forbidden, `requires KYC tier ${route.minTier}, the account has ${principal.kycTier}`);

@@ -27,7 +27,7 @@ export interface CompiledRoute {
   readonly takesNothing: boolean;
   /** The rate limits count what the body names. */
   readonly countsBody: boolean;
-  /** Anyone may call it without a token, to get one. */
+  /** A token endpoint, called without a token. */
   readonly signsIn: boolean;
   /** Only pages of PUBLIC_URL may use it. */
   readonly isOwn: boolean;

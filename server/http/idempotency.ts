@@ -1,5 +1,5 @@
 /**
- * Idempotency-Key: a repeated request gets the first one's response and has no effect. Owns the requests under way; done
+ * Idempotency-Key: a repeated request gets the first one's response and has no effect. Owns the requests in progress; done
  * ones are in the batch of their effect, and rows of the tables. A request without effect keeps no key. Owned
  * by the gateway thread.
  */
@@ -51,7 +51,7 @@ interface PendingRequest {
   isResultUnknown: boolean;
 }
 
-/** One user's requests under way. */
+/** One user's requests in progress. */
 interface UserRequests {
   /** Waiting for the lookup, or running. */
   open: number;
@@ -105,7 +105,7 @@ export class Idempotency {
   }
 
   /**
-   * Runs a request at most once per key; repeats while it is under way get its response, whatever it is.
+   * Runs a request at most once per key; repeats while it is in progress get its response, whatever it is.
    * @throws ApiError 40900 where the key belongs to another request, 42900 where the user has too
    *   many keys, 50300 while the first request's result is unknown; what `act` throws
    */
@@ -120,7 +120,8 @@ export class Idempotency {
     const lookup = this.history.idempotencyKey(userId, key, this.clock.now() - IDEMPOTENCY_KEY_MS);
     if (first !== undefined) {
       const { found } = await lookup;
-      if (found === null) throw overloaded("the first request with this Idempotency-Key is still under way: try again");
+      if (found === null)
+        throw overloaded("the first request with this Idempotency-Key is still in progress: try again");
       this.pending.delete(id);
       return actions.repeat(found);
     }

@@ -104,7 +104,8 @@ function check(bytes: Uint8Array): void {
 
     const kind = KINDS[token];
     const width = WIDTHS[token] ?? 0;
-    if (kind === Kind.rejected) throw new Error(`MessagePack of type 0x${token.toString(16)} has no place in JSON`);
+    if (kind === Kind.rejected)
+      throw new Error(`MessagePack of type 0x${token.toString(16)} is not representable in JSON`);
     if (isKey && kind !== Kind.string) throw new Error("a key is not a string");
     if (width > bytes.length - at) throw truncated();
     if (kind === Kind.scalar) {

@@ -1,5 +1,5 @@
 /**
- * The header fields that the exchange reads, taken in one pass, and whether the end of the request is beyond doubt.
+ * The header fields that the exchange reads, taken in one pass, and whether the request's length is unambiguous.
  * uWebSockets.js takes the first of two lengths, any transfer coding for chunks and no length for no body: a proxy in
  * front that reads it another way would take one client's body for another's request (RFC 9112, section 11.2). One object
  * serves all requests: its content is valid until the handler returns.

@@ -77,7 +77,7 @@ export interface Route {
   /** Operators' routes work over HTTP and from the machine's own shell (control-socket.ts). */
   readonly access: "public" | "user" | "operator";
   /** On a public route: the handler uses the holder of a valid token, if the request has one. */
-  readonly knowsHolder: boolean;
+  readonly optionalAuth: boolean;
   readonly tokens: readonly TokenKind[];
   readonly scope: Scope | null;
   /** Another scope that suffices instead. */
@@ -124,7 +124,7 @@ export interface Route {
 type Optional =
   | "unversioned"
   | "access"
-  | "knowsHolder"
+  | "optionalAuth"
   | "tokens"
   | "scope"
   | "orScope"
@@ -210,7 +210,7 @@ export function route<
   return {
     unversioned: false,
     access: input.scope ? "user" : "public",
-    knowsHolder: false,
+    optionalAuth: false,
     tokens: ANY_TOKEN,
     scope: null,
     orScope: null,

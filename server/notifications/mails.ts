@@ -26,7 +26,7 @@ import { happeningTexts } from "./texts.ts";
 
 /** The mails about fills are this many times rarer than the others. */
 const FILLS_FACTOR = 15;
-/** What happened less than this ago waits for the next mail: its commit may still be under way. */
+/** What happened less than this ago waits for the next mail: its commit may still be in progress. */
 const SETTLING_MS = 5_000;
 /** What happened longer ago, while no server ran, is not mailed any more. */
 const OLDEST_MS = 7 * 86_400_000;
@@ -46,7 +46,7 @@ interface Round {
   readonly intervalMs: number;
   /** What happened until then was mailed, ms. */
   since: number;
-  /** Of the round under way; null between rounds. */
+  /** Of the current round; null between rounds. */
   until: number | null;
   /** The round's users until this one have their mail. */
   after: number;

@@ -85,8 +85,8 @@ function clientRoutes({ accounts, oauth }: ClientRouteContext): Route[] {
       status: 201,
       async handler(request) {
         const { name, redirect_uris, confidential } = request.body;
-        const wish = { name, redirectUris: redirect_uris, isConfidential: confidential };
-        const { client, secret } = await oauth.clients.create(request.principal, wish, contextOf(request));
+        const fields = { name, redirectUris: redirect_uris, isConfidential: confidential };
+        const { client, secret } = await oauth.clients.create(request.principal, fields, contextOf(request));
         return JSON.stringify({ ...clientView(client), client_secret: secret });
       },
     }),

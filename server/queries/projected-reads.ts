@@ -53,7 +53,7 @@ export class ProjectedReads {
     return first !== undefined && first.batch <= this.progress.projectedBatch;
   }
 
-  /** Lets the reads go on whose batch is projected. */
+  /** Releases the reads whose batch is projected. */
   resolveDue(): void {
     if (!this.isDue) return;
     const projected = this.progress.projectedBatch;

@@ -128,9 +128,9 @@ export function requestBody(
   };
 }
 
-export function security({ access, knowsHolder, scope, orScope, tokens, oauth }: Route): Json[] {
+export function security({ access, optionalAuth, scope, orScope, tokens, oauth }: Route): Json[] {
   if (oauth) return [{ client: [] }, {}];
-  if (knowsHolder) return [{}, { bearer: [] }];
+  if (optionalAuth) return [{}, { bearer: [] }];
   if (access === "public") return [];
   const ways: Json[] = [{ bearer: [] }];
   if (tokens.includes("oauth")) ways.push({ oauth2: scope === null ? [] : [scope] });

@@ -153,9 +153,9 @@ function operation(route: Route, shared: SharedParts, uses: ReadonlyMap<string, 
   };
 }
 
-function accessText({ access, knowsHolder, tokens, scope, orScope, minTier, oauth }: Route): string {
+function accessText({ access, optionalAuth, tokens, scope, orScope, minTier, oauth }: Route): string {
   if (oauth) return "";
-  if (knowsHolder) return "Public; accepts a session token.";
+  if (optionalAuth) return "Public; accepts a session token.";
   if (access === "public") return "Public: no credentials.";
   const kinds = tokens.length === 3 ? "Any token" : "Session token only";
   const who = access === "operator" ? ", of an operator" : "";

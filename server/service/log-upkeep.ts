@@ -60,7 +60,7 @@ export class LogUpkeep {
     return this.dueAt === null ? 0 : this.now() - this.dueAt;
   }
 
-  /** True while a finished day waits for its archive, as far as the last check knows, or a run is under way. */
+  /** True while a finished day waits for its archive, as far as the last check knows, or a run is in progress. */
   get isBehind(): boolean {
     return this.dueAt !== null || this.running !== null;
   }
@@ -101,7 +101,7 @@ export class LogUpkeep {
       if (this.isClosed) return;
       this.failed++;
       this.retryAt = this.now() + RETRY_MS;
-      logger.error({ error: (error as Error).message }, "the log was not archived: the next try is in an hour");
+      logger.error({ error: (error as Error).message }, "archiving the log failed: retrying in 1 h");
     } finally {
       this.running = null;
       await running.stop();

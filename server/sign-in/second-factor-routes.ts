@@ -190,9 +190,9 @@ function resetRoute({ accounts, approvals, factors, factorSettings, notifier }: 
       const [operator, context] = [operatorOf(request), contextOf(request)];
       // The second operator approves the removal of today's factors: an old approval doesn't cover newer ones.
       const details = { email: user.email, factors: own.map(({ id }) => id) };
-      const wish = { rule: "always", action: RESET, subject: user.id, details, userId: user.id } as const;
+      const action = { rule: "always", action: RESET, subject: user.id, details, userId: user.id } as const;
       const isFirst = approvals.find(RESET, user.id) === null;
-      const requested = await approvals.request(wish, operator, context, (ending, first) =>
+      const requested = await approvals.request(action, operator, context, (ending, first) =>
         factorSettings.reset(user, withFirstApproval({ note: noteOf(request) }, first), operator, context, ending),
       );
       const { approval } = requested;

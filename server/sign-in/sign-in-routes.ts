@@ -76,7 +76,7 @@ function addressRoutes({ auth, exchange }: SignInContext): Route[] {
       summary:
         "Verify the email address with the token of the mailed link and the account's password, which the account's " +
         "own session may omit; ends all earlier access except that session",
-      knowsHolder: true,
+      optionalAuth: true,
       body: S.EmailVerification,
       response: S.User,
       async handler(request) {

@@ -63,8 +63,8 @@ function tokenRoutes({ accounts, pats }: TokenRouteContext): Route[] {
       status: 201,
       async handler(request) {
         const { name, scopes, expires_at = null, allowed_ips = null } = request.body;
-        const wish = { name, scopes, expiresAt: expires_at, allowedIps: allowed_ips };
-        const { pat, token } = await pats.create(request.principal, wish, contextOf(request));
+        const fields = { name, scopes, expiresAt: expires_at, allowedIps: allowed_ips };
+        const { pat, token } = await pats.create(request.principal, fields, contextOf(request));
         return JSON.stringify({ ...patView(pat), token });
       },
     }),

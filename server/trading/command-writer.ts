@@ -1,5 +1,5 @@
 /**
- * Writes commands into the engines' rings, one method per command, and hands them over: sixteen at a time, or all at
+ * Writes commands into the engines' rings, one method per command, and publishes them: 16 at a time, or all at
  * `publish`; the commands of a chain go over together. Reads an order's fields from the order store by slot, writes straight
  * into the ring's record and allocates nothing. Callers check for room first: a write never fails.
  */
@@ -240,7 +240,7 @@ export class CommandWriter {
 
   // ---------------------------------------------------------------- threads
 
-  /** Has each engine send an event back behind everything written so far. @param expect returns a correlation id */
+  /** Sends a fence through each ring, behind everything written so far. @param expect returns a correlation id */
   probe(expect: () => number): void {
     for (const { commands } of this.links) {
       // The engine always rejects a cancel of no order.
@@ -269,7 +269,7 @@ export class CommandWriter {
     this.chained = count;
   }
 
-  /** Startup puts orders back: until `false`, commands go over in long rows. */
+  /** Startup restores orders: until `false`, commands are published in large batches. */
   setRestoring(isRestoring: boolean): void {
     this.handover = isRestoring ? RESTORE_HANDOVER_COMMANDS : HANDOVER_COMMANDS;
   }

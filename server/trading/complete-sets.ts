@@ -22,12 +22,12 @@ interface Sets {
 
 export class CompleteSets {
   private readonly exchange: Exchange;
-  private readonly usualMergeFeeBps: number;
+  private readonly defaultMergeFeeBps: number;
 
-  /** @param usualMergeFeeBps of users without terms of their own, BPS of 1 USDC per set */
-  constructor(exchange: Exchange, usualMergeFeeBps: number) {
+  /** @param defaultMergeFeeBps of users without terms of their own, BPS of 1 USDC per set */
+  constructor(exchange: Exchange, defaultMergeFeeBps: number) {
     this.exchange = exchange;
-    this.usualMergeFeeBps = usualMergeFeeBps;
+    this.defaultMergeFeeBps = defaultMergeFeeBps;
   }
 
   /** Turns 1 USDC per set into one share of each outcome; `reply` gets {market_id, quantity, fee}. @throws ApiError */
@@ -61,7 +61,7 @@ export class CompleteSets {
     const correlationId = pending.expect(reply, now + REPLY_DEADLINE_MS);
     before(correlationId);
     for (const { id } of market.outcomes) ledger.holdShares(userId, id, quantity);
-    const feeBps = mergeFeeBps(trader, this.usualMergeFeeBps);
+    const feeBps = mergeFeeBps(trader, this.defaultMergeFeeBps);
     writer.mergeSets({ userId, marketId, at: now, quantity, feeBps, correlationId });
     turn.schedule();
   }

@@ -26,7 +26,7 @@ export class CompositeReply {
     this.correlationId = context.pending.expect(reply, deadline);
   }
 
-  /** One of its events was applied; no message about it has left. */
+  /** One of its events was applied, and nothing published about it yet. */
   arrived(): void {
     // After a failure nothing would release the messages.
     if (!this.isOver) this.deferral ??= this.context.users.defer(this.userId);

@@ -14,12 +14,12 @@ export interface LimitsRouteContext {
   /** Null if the server limits no rates. */
   readonly limiter: RateLimiter | null;
   /** The merge fee of users without their own terms. */
-  readonly usualMergeFeeBps: number;
+  readonly defaultMergeFeeBps: number;
 }
 
 /** @param routes the whole route table, complete when the first request arrives */
 export function createLimitsRoute(
-  { exchange, limiter, accounts, usualMergeFeeBps }: LimitsRouteContext,
+  { exchange, limiter, accounts, defaultMergeFeeBps }: LimitsRouteContext,
   routes: () => readonly Route[],
 ): Route {
   return route({
@@ -49,7 +49,7 @@ export function createLimitsRoute(
       const fees = {
         trading_fee: tradingFeeBps(user),
         maker_rebate: makerRebateBps(user, pat),
-        merge_fee: mergeFeeBps(user, usualMergeFeeBps),
+        merge_fee: mergeFeeBps(user, defaultMergeFeeBps),
       };
       const live_orders = { used: exchange.store.liveOf(userId), limit: maxLiveOrders };
       const activity = { daily_activity: { used, limit }, live_orders };

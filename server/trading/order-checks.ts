@@ -61,7 +61,7 @@ export function checkNeeds(exchange: Exchange, trader: Trader, needs: Needs, now
   for (const [outcomeId, shares] of needs.shares) checkShares(exchange.ledger, trader.userId, outcomeId, shares);
 }
 
-/** What goes into a position counts as activity of the day and must be available. @throws ApiError 42901, 42201 */
+/** The notional counts toward the daily limit and must be available. @throws ApiError 42901, 42201 */
 export function checkMoney({ ledger }: Exchange, trader: Trader, amount: number, now: number): void {
   checkActivity(ledger, trader, amount, now);
   checkBalance(ledger, trader.userId, amount);
@@ -118,7 +118,7 @@ export function hasOutcome(market: Market, outcomeId: number): boolean {
   return index >= 0 && index < market.outcomes.length;
 }
 
-/** As a command says it: 0 for none. A time in 1970 or before is as late at 1 ms. */
+/** As a command has it: 0 for none. Times that aren't positive become 1 ms, which is as late. */
 export function validUntilOf({ validUntil }: { readonly validUntil: number | null }): number {
   return validUntil === null ? 0 : Math.max(1, validUntil);
 }

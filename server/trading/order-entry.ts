@@ -44,7 +44,7 @@ export class OrderEntry {
     this.exchange = options.exchange;
     this.findEnded = options.findEnded;
     this.quotes = new Quotes(options.exchange, options.saveCancelOnDisconnect);
-    this.sets = new CompleteSets(options.exchange, options.usualMergeFeeBps);
+    this.sets = new CompleteSets(options.exchange, options.defaultMergeFeeBps);
   }
 
   // ---------------------------------------------------------------- placing
@@ -66,7 +66,7 @@ export class OrderEntry {
       const orderId = clientOrderIds.find(trader.userId, clientOrderId);
       if (orderId !== 0) return this.repeat(trader.userId, orderId, order, now, reply);
     }
-    // Not before: a repeat may well come after its order has expired.
+    // Checked after the duplicate: a retry may arrive after its order has expired.
     check.checkInFuture(order.expiresAt, now);
     this.checkPlacement(trader, origin, market, order, now);
     if (clientOrderId !== null) clientOrderIds.checkRoom(trader.userId);
@@ -270,7 +270,7 @@ export class OrderEntry {
   }
 
   /**
-   * Distinguishes an order that has ended from one that the user never had: from memory where it ended lately, because
+   * Distinguishes an order that has ended from one that the user never had: from the cache of recently ended orders, because
    * bursts of late cancels are normal for a maker. @throws ApiError where memory knows
    */
   private explainMissing(userId: number, orderId: number, reply: Reply): void {
@@ -285,7 +285,7 @@ export class OrderEntry {
   }
 }
 
-/** The worst price that the order can get, BPS. */
+/** The limit price, or a market order's price collar, BPS. */
 function boundOf({ price, terms }: Placement): number {
   return price ?? (R.sideOf(terms) === Side.buy ? MAX_PRICE_BPS : MIN_PRICE_BPS);
 }

@@ -1,4 +1,4 @@
-/** Cancels orders with an end in time (`gtd`) when it comes. Owns when each is due; the order store owns the orders. */
+/** Expires `gtd` orders. Owns when each is due; the order store owns the orders. */
 import { Reason, restingTimeInForce } from "../../engine/constants.ts";
 import * as R from "../../engine/ring/records.ts";
 import { MinHeap } from "../../engine/util/min-heap.ts";

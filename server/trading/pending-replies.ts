@@ -11,7 +11,7 @@ import type { Reply } from "./types.ts";
 
 /** What a group of cancels reports, each as its event comes back and before the order's own update. */
 export interface CancelWatcher {
-  /** A cancel came back, executed or rejected. */
+  /** A cancel was executed or rejected. */
   arrived(): void;
   /** All of them came back. @param orderIds the orders that they ended */
   done(orderIds: readonly number[]): void;

@@ -139,7 +139,7 @@ export class Quotes {
   // ---------------------------------------------------------------- means
 
   /**
-   * Checks that the user's live orders and means cover the placed quotes beside the old ones, or else in their place.
+   * Checks that the user's order limit and buying power cover the placed quotes beside the old ones, or else in their place.
    * @throws ApiError where they do neither; 40900 `too_late` for a late request: what stands keeps what the new quotes would
    * have taken over, and the client must not look for means elsewhere
    */
@@ -177,7 +177,7 @@ export class Quotes {
     const { store, holds } = this.exchange;
     const better = (side: number, a: number, b: number): number => (side === Side.buy ? b - a : a - b);
     const sideOf = (slot: number): number => R.sideOf(store.terms[slot]!);
-    // At which price one in flight comes to rest isn't known: it can be canceled, but not taken over from.
+    // The resting price of an order in flight is unknown: it can be canceled, but not taken over from.
     const free = old.filter((slot) => store.statuses[slot] !== IN_FLIGHT);
     free.sort((a, b) => better(sideOf(a), store.prices[a]!, store.prices[b]!));
     for (const each of placed) {

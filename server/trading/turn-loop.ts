@@ -1,5 +1,5 @@
 /**
- * The gateway's turn: hands commands over, applies what was committed, looks again at once while replies are pending, and
+ * The gateway's turn: publishes commands, applies what was committed, polls while replies are pending, and
  * sleeps when nothing is. Owns the turn's state alone; what a turn does belongs to the parts that it calls.
  */
 import type { Waker } from "../../engine/ring/waker.ts";
@@ -121,7 +121,7 @@ export class TurnLoop {
 
   private readonly hasEvents = (): boolean => this.parts.events.hasEvents() || this.parts.projected.isDue;
 
-  /** Sleeps until events come that no pending reply waits for, as from expiries. One sleep at a time. */
+  /** Parks until events arrive that no reply waits for, such as expiries. Parks once at a time. */
   private park(): void {
     if (this.isParked) return;
     this.isParked = true;

@@ -108,7 +108,7 @@ export interface OrderEntryOptions {
   /** Makes it durable that orders end with their connections, should the exchange crash, or no longer do. */
   readonly saveCancelOnDisconnect: (orderIds: readonly number[], isSet: boolean) => Promise<unknown>;
   /** The merge fee of users without terms of their own, BPS of 1 USDC per set. */
-  readonly usualMergeFeeBps: number;
+  readonly defaultMergeFeeBps: number;
 }
 
 /** Receives the result of a command once it is committed: data as JSON text, or an error. One call exactly. */
@@ -117,11 +117,11 @@ export interface Reply {
   error(error: ApiError): void;
 }
 
-/** Delays reads of a user's own state until the messages about what they show are on their way. */
+/** Delays reads of a user's own state until the messages about what they show are queued. */
 export interface OrderedReads {
-  /** Calls `give` once the messages about what memory holds now are on their way. @param now ms */
+  /** Calls `give` once the messages about what memory has now are queued. @param now ms */
   afterMessagesSent(userId: number, now: number, give: () => void): void;
-  /** Calls `give` once the messages about what the database holds now are on their way. */
+  /** Calls `give` once the messages about what the tables have now are queued. */
   afterCommitted(userId: number, give: () => void): void;
   /** Resolves as `afterCommitted` calls back. */
   committed(userId: number): Promise<void>;

@@ -1,5 +1,5 @@
 /**
- * The clock of everything on record: milliseconds since the epoch that never decrease, whatever steps the machine's clock
+ * A monotonic source of timestamps: milliseconds since the epoch that never decrease, whatever steps the machine's clock
  * takes and however long the exchange was down. Commands and writes are stamped here when they are handed over,
  * so that ids and times rise together. Limits, expiries and deadlines follow the machine's clock instead.
  */

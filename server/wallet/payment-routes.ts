@@ -88,8 +88,8 @@ async function book(
   // Of withdrawals from the house, one waits for its second approval at a time; of deposits and reversals, one a reference.
   const [rule, key] =
     write.kind === "withdrawFromHouse" ? (["withdrawals", ""] as const) : (["deposits", reference] as const);
-  const wish = { rule, action, subject: userId, reference: key, details, userId: owner };
-  return approvals.request(wish, operator, context, act, done);
+  const requested = { rule, action, subject: userId, reference: key, details, userId: owner };
+  return approvals.request(requested, operator, context, act, done);
 }
 
 // ---------------------------------------------------------------- deposits
@@ -102,8 +102,8 @@ function depositRoutes(context: MoneyAdminContext): Route[] {
     const reference = approvals.spelled(action, userId, typed);
     const payment = { userId, amount, reference, reverses: null };
     const write = { kind: "deposit", userId, amount, reference, at: request.now } as const;
-    const wish = { action, payment, write, details: { amount, reference } };
-    return responseOf(typed, payment, await book(context, request, wish));
+    const booking = { action, payment, write, details: { amount, reference } };
+    return responseOf(typed, payment, await book(context, request, booking));
   };
   return [
     route({

@@ -113,7 +113,7 @@ export class PaymentWrites implements WriteRoom<Kind, Facts> {
     if (payment !== null) return repeated(payment, reference, { userId, amount, reverses: null });
     if (userId !== HOUSE && this.accounts.user(userId) === undefined) throw notFound("user");
     if (!this.ledger.canDeposit(this.depositing + amount)) {
-      throw conflict("the exchange is at its maximum of deposits");
+      throw conflict("the total deposit limit is reached");
     }
     this.depositing += amount;
     if (userId !== HOUSE) this.accounts.countFunding(userId, 1);
@@ -139,7 +139,7 @@ export class PaymentWrites implements WriteRoom<Kind, Facts> {
   private admitHousePayment(write: RequestedOf<"withdrawFromHouse">, payment: RecordedPayment | null): AdmittedWrite {
     const { amount, reference } = write;
     if (payment !== null) return repeated(payment, reference, { userId: HOUSE, amount: -amount, reverses: null });
-    if (this.ledger.totals.house - this.leavingHouse < amount) throw conflict("amount: the house has less than that");
+    if (this.ledger.totals.house - this.leavingHouse < amount) throw conflict("amount: exceeds the house balance");
     this.leavingHouse += amount;
     return { write, result: { id: 0, created: true } };
   }

@@ -78,8 +78,8 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
         const { market_id, quantity } = request.body;
         const details = { market_id, quantity };
         const change = (now: number, reply: Reply, kept: Omit<KeptRequest, "reference"> | null): void => {
-          const said = { action: `wallet.${name}`, userId, subject: market_id, details };
-          const line = audit({ ...contextOf(request), now }, actorOf(principal), said);
+          const record = { action: `wallet.${name}`, userId, subject: market_id, details };
+          const line = audit({ ...contextOf(request), now }, actorOf(principal), record);
           // Written before the command, so that the audit line is durable no later than the change.
           const begin = (reference: number): void =>
             void writer.write([], [line], kept && { ...kept, reference }).catch(() => {});
@@ -207,13 +207,13 @@ function withdrawalRequestRoute({ withdrawals, idempotency, addressRule }: Walle
       const { principal } = request;
       const { amount, address } = request.body;
       addressRule.check(address);
-      const wish = { amount, address };
+      const wanted = { amount, address };
       const make = async (now: number, kept: KeptRequest | null): Promise<string> => {
-        const made = await withdrawals.request(principal, wish, { ...contextOf(request), now }, kept);
+        const made = await withdrawals.request(principal, wanted, { ...contextOf(request), now }, kept);
         return JSON.stringify(ownWithdrawalView(made));
       };
-      return idempotency.serve(request, "POST /wallet/withdrawals", wish, make, ({ subject, createdAt }) =>
-        JSON.stringify(ownWithdrawalView(pendingWithdrawal(principal.userId, subject, wish, createdAt))),
+      return idempotency.serve(request, "POST /wallet/withdrawals", wanted, make, ({ subject, createdAt }) =>
+        JSON.stringify(ownWithdrawalView(pendingWithdrawal(principal.userId, subject, wanted, createdAt))),
       );
     },
   });

@@ -324,7 +324,7 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
     this.unflushed.clear();
   }
 
-  // ---------------------------------------------------------------- what happened to users: UserSink
+  // ---------------------------------------------------------------- UserSink
 
   listens(userId: number): boolean {
     return this.byUser.has(userId);
@@ -393,7 +393,7 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
     for (const message of messages) this.send(connection, message);
   }
 
-  // ---------------------------------------------------------------- as time goes by
+  // ---------------------------------------------------------------- timers
 
   /** Publishes tickers, sends one part of the heartbeats and closes slow consumers. Called each SOCKET_TICK_MS. */
   tick(now: number): void {

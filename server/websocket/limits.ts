@@ -22,7 +22,7 @@ export const MAX_WS_SUBSCRIPTIONS = 1_000;
 
 /** Messages of one anonymous socket in a turn longer than MAX_TURN_MS; the gateway cuts off a socket that sends more. */
 export const MAX_MESSAGES_PER_LONG_TURN = 1_000;
-/** The same for signed-in sockets: a maker who cancels thousands of orders at once is no flood on a slow machine either. */
+/** The same for signed-in sockets: a maker who cancels thousands of orders at once is not limited as a flood on a slow machine either. */
 export const MAX_TURN_OF_USER_MS = 200;
 export const MAX_MESSAGES_OF_USER_PER_LONG_TURN = 20_000;
 

@@ -1,5 +1,5 @@
 /**
- * What a client asks over its socket: parses a message, runs the operation through its route or on the connection itself,
+ * A client's requests over its socket: parses a message, runs the operation through its route or on the connection itself,
  * and responds. It sends nothing that no operation asked for.
  */
 import type { Static } from "typebox";

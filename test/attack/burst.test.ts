@@ -1,4 +1,4 @@
-/** A maker who sends a burst of thousands of messages, as after a signal or a pause of the gateway, is no flood. */
+/** A burst of thousands of messages, as after a signal or a pause of the gateway, is not limited as a flood. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { expectEndsWell } from "../support/checks.ts";

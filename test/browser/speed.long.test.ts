@@ -1,4 +1,4 @@
-/** Bytes transferredBytes by the first load, and the time until a user can trade, in a browser without a cache. */
+/** Bytes transferred by the first load, and the time until a user can trade, in a browser without a cache. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
@@ -110,7 +110,7 @@ describe.skipIf(NO_BROWSER)("the page's speed", () => {
   });
 });
 
-/** Counts transferredBytes bytes from now on, headers included. Returns a function that reads the count. */
+/** Counts transferred bytes from now on, headers included. Returns a function that reads the count. */
 async function countBytes(page: Page): Promise<() => number> {
   let bytes = 0;
   const session = await page.context().newCDPSession(page);

@@ -285,8 +285,8 @@ describe("a failed backup leaves no file", () => {
       [[join(folder, "text", "a.db")], /ENOTDIR/],
       [[join(folder, "taken")], /taken is not a file/],
       [[join(folder, "taken"), "--overwrite"], /taken is not a file/],
-      [[database, "--overwrite"], /exchange's own/],
-      [[`${database}-journal`], /exchange's own/],
+      [[database, "--overwrite"], /a live exchange file/],
+      [[`${database}-journal`], /a live exchange file/],
     ] as const) {
       const run = await admin(dataDirOf(quiet), "backup", ...args);
       expect([args, run]).toEqual([args, { code: 1, out: "", errors: expect.stringMatching(text) }]);

@@ -57,7 +57,7 @@ test.each([
   ],
   ["withdrawals --user 7", { method: "GET", path: "/admin/withdrawals", query: "user_id=7" }],
   ["approvals", { method: "GET", path: "/admin/approvals", query: "" }],
-  ["approvals take-back 3", { method: "DELETE", path: "/admin/approvals/3" }],
+  ["approvals revoke 3", { method: "DELETE", path: "/admin/approvals/3" }],
   ["audit --from 1970-01-01T00:00:01Z", { method: "GET", path: "/admin/audit-log", query: "from=1000" }],
   [
     "market create Rain? --outcome Yes --outcome No --closes-at 1000 --event-id 2",

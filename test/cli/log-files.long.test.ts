@@ -473,7 +473,7 @@ test("a backup refuses a log that isn't the tables', a damaged log, and another 
   const folder = freshCopy();
   const all = bodiesIn(folder);
   withJournal(folder, (db) => db.prepare("DELETE FROM batches WHERE number = ?").run(all.length));
-  expect(await rejectionOf(folder)).toBe("the log is not the tables'\n");
+  expect(await rejectionOf(folder)).toBe("log and tables don't belong together\n");
   withJournal(folder, (db) => db.prepare("DELETE FROM batches").run());
   expect(await rejectionOf(folder)).toBe(`the tables contain batch ${all.length}, the log is empty\n`);
   const damaged = freshCopy();

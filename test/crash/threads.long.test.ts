@@ -1,6 +1,6 @@
 /**
- * A thread of the real server dies under load. Where trading can't do without it: 50000 for all who wait, 50300 for all who
- * come, a fatal line, exit code 1 for the supervisor, and nothing lost that was answered. Where it can: another takes its place.
+ * A thread of the real server dies under load. Where trading can't do without it: pending requests get 50000, new ones
+ * 50300, a fatal line, exit code 1 for the supervisor, and nothing lost that was answered. Where it can: another takes its place.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

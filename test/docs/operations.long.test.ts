@@ -25,13 +25,7 @@ const FOREIGN = /^(up|node_filesystem_avail_bytes)$/;
 /** Parts of log lines that operators search for. */
 const LOG_LINES = [
   ...["cannot start: ", " is damaged (", "deposits - withdrawals = balances + collateral + house"],
-  ...[
-    "trading has stopped",
-    "the thread ended",
-    "has done nothing for ",
-    " s while work waits",
-    "was moved or deleted",
-  ],
+  ...["trading has stopped", "the thread ended", "no progress for ", " s with work pending", "was moved or deleted"],
   ...["the machine's clock is behind the last timestamp", "a thread died and is replaced"],
   ...["message not sent", "message abandoned", "unreadable", "run a newer one"],
 ];

@@ -115,7 +115,7 @@ async function expectFaultsReported(dataDir: string, env: Record<string, string>
   writeFileSync(path, whole.subarray(0, -10));
   await withServer(async ({ faults, answer }) => {
     const size = `${path} has ${whole.length - 10} bytes, and should have ${whole.length}`;
-    expect(faults).toEqual([size, `${path} is cut short, or longer`]);
+    expect(faults).toEqual([size, `${path} has the wrong size`]);
     expect(answer).toMatchObject({ status: 503, code: 50300 });
   });
   const changed = Buffer.from(whole);

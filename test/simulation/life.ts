@@ -297,7 +297,7 @@ export class Life {
         this.writer.write(
           orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: isSet ? 1 : 0 } })),
         ),
-      usualMergeFeeBps: USUAL_MERGE_FEE_BPS,
+      defaultMergeFeeBps: USUAL_MERGE_FEE_BPS,
     });
   }
 

@@ -12,7 +12,7 @@ import { tokenOf, World } from "../support/world.ts";
 
 const HOUR_MS = 3_600_000;
 const PRELOAD = fileURLToPath(new URL("../support/stepped-clock.mjs", import.meta.url));
-const BEHIND = "the machine's clock is behind the last timestamp: timestamps stand still until it has caught up";
+const BEHIND = "the machine's clock is behind the last timestamp: timestamps are clamped until it catches up";
 
 let world: World;
 afterAll(() => expectEndsWell(world));

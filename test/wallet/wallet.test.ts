@@ -146,7 +146,7 @@ describe("deposits", () => {
     const users = ["a", "b"].map((name) => ({ email: `${name}@example.com`, deposit: MAX_MONEY_MICRO }));
     const dataDir = temporaryFolder();
     const { code, errors } = await TestServer.refuse({ dataDir, seed: { users } as Seed });
-    expect([code, errors]).toEqual([1, expect.stringMatching(/SEED_FILE: .*maximum of deposits/)]);
+    expect([code, errors]).toEqual([1, expect.stringMatching(/SEED_FILE: .*total deposit limit/)]);
     expectSoundDatabase(dataDir);
     const credited = rowsOf<{ reference: string }>(dataDir, "SELECT reference FROM entries");
     const audited = rowsOf<{ details: string }>(
@@ -524,7 +524,7 @@ test("all deposits together are no more than the exchange can count", async () =
   // The users' deposits count too.
   expect(answers.filter(({ code }) => code === 0)).toHaveLength(most - 1);
   for (const { code, msg } of answers) {
-    if (code !== 0) expect([code, msg]).toEqual([40900, expect.stringMatching(/maximum of deposits/)]);
+    if (code !== 0) expect([code, msg]).toEqual([40900, expect.stringMatching(/total deposit limit/)]);
   }
   await expectBalanced(chief);
 });

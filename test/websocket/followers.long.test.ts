@@ -58,7 +58,7 @@ class Comparisons {
     this.reader = on.anonymous();
   }
 
-  /** Compares, unless a comparison is under way. The flow calls it, so that every machine makes many comparisons. */
+  /** Compares, unless a comparison is in progress. The flow calls it, so that every machine makes many comparisons. */
   start(): void {
     this.running ??= this.compare()
       .catch((error) => {

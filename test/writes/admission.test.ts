@@ -154,10 +154,10 @@ test("reversals in one turn take no more than the deposit, and no more than is a
 test("bounds count what is in flight", async () => {
   const rig = new WriteRig();
   await writeAll(rig, user("a@x"));
-  const most = { ...CONFLICT, message: "the exchange is at its maximum of deposits" };
+  const most = { ...CONFLICT, message: "the total deposit limit is reached" };
   const [first, second, rest] = [deposit(1, 1, "a"), deposit(HOUSE, MAX_MONEY_MICRO, "b"), deposit(HOUSE, 10, "c")];
   expect(await writeAll(rig, first, second, rest)).toMatchObject([{ created: true }, most, { created: true }]);
-  const poor = { ...CONFLICT, message: "amount: the house has less than that" };
+  const poor = { ...CONFLICT, message: "amount: exceeds the house balance" };
   expect(await writeAll(rig, fromHouse(6, "d"), fromHouse(5, "e"), fromHouse(4, "f"))).toMatchObject([
     { created: true },
     poor,

@@ -101,7 +101,7 @@ export async function openPastExchange(config: Config, loop: HandLoop, logger: L
   database.db.close();
   const context = {
     ...{ ...trading, ...identity, ...operators, addressRule: config.withdrawalAddress, publicUrl: publicUrl.site },
-    usualMergeFeeBps: config.mergeFeeBps,
+    defaultMergeFeeBps: config.mergeFeeBps,
     depositInstructions: config.depositInstructions,
   };
   const routes: readonly CompiledRoute[] = compileRoutes([

@@ -50,14 +50,14 @@ export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
   const ordersListed = Number(db.prepare("SELECT value FROM meta WHERE key = 'orders_listed'").pluck().get());
   assert(Number.isSafeInteger(ordersListed), "meta says which orders are listed");
   const lastOrderId = Number(db.prepare("SELECT coalesce(max(id), 0) FROM orders").pluck().get());
-  assert(lastOrderId === totals.last_order_id, "the last order is the one on record");
+  assert(lastOrderId === totals.last_order_id, "the last order's id is that of totals");
   const lastEntryId = Number(
     db
       .prepare("SELECT max(coalesce((SELECT max(id) FROM fills), 0), coalesce((SELECT max(id) FROM entries), 0))")
       .pluck()
       .get(),
   );
-  assert(lastEntryId === totals.last_entry_id, "the last fill or entry is the one on record");
+  assert(lastEntryId === totals.last_entry_id, "the last fill or entry's id is that of totals");
   return {
     batch: totals.sequence,
     lastEntryId,

@@ -1,6 +1,6 @@
 /**
  * Bytes that are almost requests: framing that contradicts itself, pieces of one request in another, noise. Whatever
- * comes back must be answers of HTTP and no internal error; that the rest goes on is for others to see.
+ * comes back must be answers of HTTP and no internal error; liveness is checked elsewhere.
  */
 import { connect } from "node:net";
 import type { Random } from "../../support/random.ts";

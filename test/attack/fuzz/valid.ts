@@ -42,7 +42,7 @@ const BY_NAME: Readonly<Record<string, Make>> = {
   id: (random) => random.integer(1, 400),
   client_order_id: textOf("abc.:_-", 1, 2),
   email: oneOf("nobody@example.com", "fuzz0@example.com", "unimportant1@example.com"),
-  // Never the right one: who signs in with it goes on doing so.
+  // Never the right one: so that sign-ins keep working.
   password: oneOf("a guess in the dark", "another guess"),
   current: oneOf("a guess in the dark"),
   new: oneOf("a quiet harbour at dusk"),
