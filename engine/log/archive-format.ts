@@ -34,7 +34,7 @@ export interface ArchiveDescription {
   /** The SHA-256 of the body before the first and of the last body. */
   readonly previous_hash: string;
   readonly last_hash: string;
-  /** Of the compressed file. */
+  /** The size of the compressed file. */
   readonly bytes: number;
   readonly sha256: string;
   /** False if the books before the first batch weren't known. */

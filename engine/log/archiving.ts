@@ -26,7 +26,7 @@ import { EMPTY_OPENING, type Opening, OpeningTracker } from "./opening.ts";
 const COMPRESSED = /^(\d{4}-\d{2}-\d{2})\.log\.gz$/;
 
 export interface ArchivingOptions {
-  /** Of the archives. */
+  /** The folder of the archives. */
   readonly folder: string;
   readonly journal: Database.Database;
   /** The last batch that the tables include. */

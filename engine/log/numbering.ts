@@ -12,11 +12,11 @@ import type { UserRates } from "./user-rates.ts";
 
 /** What the numbers continue from. */
 export interface LastNumbers {
-  /** Of the last fill or ledger entry. */
+  /** The last fill's or ledger entry's number. */
   readonly entry: number;
   /** The time of the last event or request, ms. */
   readonly at: number;
-  /** Of each user's last order update. */
+  /** Each user's last order update. */
   readonly updates: Iterable<readonly [user: number, sequence: number]>;
 }
 

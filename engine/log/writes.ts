@@ -162,7 +162,7 @@ export type Write =
 
 /** A market's picture, as the log and the tables have it. */
 export interface StoredPicture {
-  /** Of the file: the start of its SHA-256, in hex. */
+  /** The start of the file's SHA-256, in hex. */
   readonly hash: string;
   /** A WebP file, in base64. */
   readonly webp: string;

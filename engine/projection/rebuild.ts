@@ -53,7 +53,7 @@ export class CheckedLog {
 }
 
 export interface RebuildOptions {
-  /** Of the new database file; ":memory:" only without a snapshot. */
+  /** The new database file; ":memory:" only without a snapshot. */
   readonly path: string;
   /** The folder of the archives, which has the snapshot. */
   readonly archives: string;

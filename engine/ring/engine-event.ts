@@ -121,7 +121,7 @@ export class EngineEvent extends RecordCursor {
     return this.words[this.w + R.W_QUANTITY]!;
   }
 
-  /** Of the order, after the event. */
+  /** The order's remaining quantity after the event. */
   get remaining(): number {
     return this.words[this.w + R.W_REMAINING]!;
   }

@@ -172,7 +172,7 @@ export class BodyReader {
   }
 }
 
-/** Of a request without a body. */
+/** The body of a request without one. */
 export const NO_BYTES = Buffer.alloc(0);
 /** An empty object in JSON or MessagePack: libraries send it for "no body". */
 const NOTHING = /^(\s*\{\s*\}\s*|\x80)$/;

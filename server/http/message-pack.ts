@@ -81,7 +81,7 @@ define(Kind.array, 0xdc, 0xdd, 2, 4);
 define(Kind.map, 0xde, 0xdf, 2, 4);
 define(Kind.scalar, 0xe0, 0xff); // negative 5-bit integers
 
-/** Of each open container: the values still to read, keys included, and whether it is a map. */
+/** The open containers: the values still to read in each, keys included, and whether it is a map. */
 const left = new Int32Array(MAX_MESSAGE_DEPTH + 1);
 const isMap = new Uint8Array(MAX_MESSAGE_DEPTH + 1);
 

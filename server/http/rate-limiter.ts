@@ -14,7 +14,7 @@ import {
 /** Requests a minute, each on one route. */
 export interface RateLimits {
   readonly user: number;
-  /** Of requests without a valid token, and of all sign-ins, whatever account they name. */
+  /** The limit of requests without a valid token, and of all sign-ins, whatever account they name. */
   readonly address: number;
   readonly orderUser: number;
   readonly orderAddress: number;
@@ -72,7 +72,7 @@ export interface RateQuery {
   readonly identifier: string;
   /** Multiplies the user's own limits; limits of addresses and identifiers are the same for all. */
   readonly factor: number;
-  /** Of the class "identifier": the named account lately signed in from the address. */
+  /** For the class "identifier": the named account lately signed in from the address. */
   readonly isKnown: boolean;
 }
 
@@ -288,16 +288,16 @@ function copyOf(text: string): string {
  */
 interface RouteBuckets {
   readonly users: Map<Key, Bucket>;
-  /** Of the orders of users. */
+  /** Buckets of users' orders, by user and address. */
   readonly userAddresses: Map<Key, Bucket>;
-  /** Of requests that nothing else counts. */
+  /** Buckets of requests that nothing else counts. */
   readonly addresses: ShardedMap;
   readonly identifiers: ShardedMap;
-  /** Of accounts at addresses known to them: few, since only correct passwords create them. */
+  /** Buckets of accounts at addresses known to them: few, since only correct passwords create them. */
   readonly known: ShardedMap;
 }
 
-/** Of one account at one address: neither an email nor an address has a space. */
+/** The key of one account at one address: neither an email nor an address has a space. */
 const pairOf = (identifier: string, address: string): string => `${identifier} ${address}`;
 
 export class RateLimiter {

@@ -99,9 +99,9 @@ let compressing = 0;
 export interface ReplyOptions {
   readonly logger: Logger;
   readonly counters: Counters;
-  /** Of a success. */
+  /** The status of a successful response. */
   readonly status: number;
-  /** Of a success; null: JSON or MessagePack. */
+  /** The content type of a successful response; null: JSON or MessagePack. */
   readonly contentType: string | null;
   /** Errors have the shape of RFC 6749. */
   readonly oauth: boolean;
@@ -109,7 +109,7 @@ export interface ReplyOptions {
   readonly throttle: ResponseThrottle | null;
   /** Where to redirect a browser instead of responding with an error; null: nowhere. */
   readonly failurePage: ((error: ApiError) => string) | null;
-  /** Of every response. */
+  /** The headers of every response. */
   readonly headers: readonly Header[];
   readonly securityHeaders: SecurityHeaders;
   readonly guard: EventLoopGuard;

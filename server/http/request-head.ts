@@ -19,7 +19,7 @@ export class RequestHead {
   builderCode = "";
   /** All lines of it as one: a proxy may add a line of its own below the client's. */
   forwardedFor = "";
-  /** Of the page that sends the request; "" outside of browsers. */
+  /** The origin of the page that sends the request; "" outside of browsers. */
   origin = "";
   host = "";
   /** The reason to reject the request, in words: its end or a safe retry is in doubt. Null: none. */

@@ -108,7 +108,7 @@ export interface Route {
   readonly response: TSchema;
   readonly status: number;
   readonly enveloped: boolean;
-  /** Of a success that is neither JSON nor MessagePack; else null. */
+  /** The content type of a successful response that is neither JSON nor MessagePack; else null. */
   readonly contentType: string | null;
   /** The URL of a page that explains an error to a person who followed a link here; null: only programs use the route. */
   readonly failurePage: ((error: ApiError) => string) | null;
@@ -180,11 +180,11 @@ type RouteInput<
     ): ReturnType<Route["handler"]>;
   };
 
-/** Of a route whose response alone shows a secret, which the exchange doesn't keep. */
+/** For a route whose response alone shows a secret, which the exchange doesn't keep. */
 export const SECRET_ONCE: IdempotencyKeyUse = {
   instead: "only one response can show the secret; if it is lost, delete what it made and create another",
 };
-/** Of a route that begins a session. */
+/** For a route that begins a session. */
 export const SIGNS_IN: IdempotencyKeyUse = { instead: "sign in again after a lost response" };
 
 /** Access for the user's own sign-in alone: no personal access token and no third party. */

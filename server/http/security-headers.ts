@@ -17,7 +17,7 @@ const EXPOSED = [
 ].join(", ");
 /** The headers that a page may send: any. Browsers ask for Authorization by name, and old ones for each. */
 const ALLOWED = "Authorization, Content-Type, Accept, X-Request-Id, X-Builder-Code, Idempotency-Key, *";
-/** Of the API and the site. */
+/** The methods of the API and the site. */
 export const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 /** How long a browser may cache a preflight's response, s: the longest that every browser accepts. */
 const PREFLIGHT_AGE_S = 7_200;

@@ -30,7 +30,7 @@ export interface HttpOptions extends AddressOptions, BodyOptions {
   readonly securityHeaders: SecurityHeaders;
   readonly guard: EventLoopGuard;
   readonly clock: Clock;
-  /** Of error responses on the routes that sign in. */
+  /** Slows error responses on the routes that sign in. */
   readonly throttle: ResponseThrottle;
   readonly reads: OrderedReads;
   readonly site: StaticSite;
@@ -105,7 +105,7 @@ function replyToPreflight(res: HttpResponse, req: HttpRequest, { open, own }: Pa
 
 const SITE: PathMethods = { open: ["GET", "HEAD"], own: [] };
 const SITE_METHODS = SITE.open.join(", ");
-/** Of a path that neither the site nor a route has: what a page may send to learn so. */
+/** The methods of a path that neither the site nor a route has: what a page may send to learn so. */
 const NONE: PathMethods = { open: METHODS, own: [] };
 
 /** Registers the static site, and 404 for every path that neither it nor a route has. */

@@ -12,7 +12,7 @@ import { imageSize } from "image-size";
 import { MAX_PICTURE_SIDE, MAX_STORED_PICTURE_BYTES, PICTURE_SIDE } from "./limits.ts";
 
 export interface PictureJob {
-  /** Of the file. */
+  /** The file's content. */
   readonly base64: string;
 }
 

@@ -46,7 +46,7 @@ interface Round {
   readonly intervalMs: number;
   /** What happened until then was mailed, ms. */
   since: number;
-  /** Of the current round; null between rounds. */
+  /** The end of the current round, ms; null between rounds. */
   until: number | null;
   /** The round's users until this one have their mail. */
   after: number;

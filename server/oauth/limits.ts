@@ -7,7 +7,7 @@ export const MAX_GRANTS_PER_USER = 200;
 export const AUTHORIZATION_CODE_MS = 60_000;
 /** Authorization codes in memory; used ones stay, because a second use reveals a theft. */
 export const MAX_AUTHORIZATION_CODES = 10_000;
-/** Of one user; a new one replaces the oldest. */
+/** Outstanding codes of one user; a new one replaces the oldest. */
 export const MAX_AUTHORIZATION_CODES_PER_USER = 20;
 
 export const MAX_REDIRECT_URIS = 10;

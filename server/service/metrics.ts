@@ -18,7 +18,7 @@ import { lastBackupAt } from "./last-backup.ts";
 import { METRICS_INTERVAL_MS } from "./limits.ts";
 import type { LogUpkeep } from "./log-upkeep.ts";
 
-/** Of text format 0.0.4. */
+/** The content type of text format 0.0.4. */
 export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 const PREFIX = "exchange_";
 const MICROSECONDS = 1e6;
@@ -45,7 +45,7 @@ export interface MetricsOptions {
   readonly unready: () => string | null;
   /** By engine thread: commands in its batches. */
   readonly batchCommands: readonly Histogram[];
-  /** Of the log's commits: duration in µs, and placements. */
+  /** The log's commits: their duration in µs, and their placements. */
   readonly commitTimes: Histogram;
   readonly commitOrders: Histogram;
   /** Open WebSockets and their subscriptions, plain HTTP connections, and connections rejected so far. */

@@ -41,7 +41,7 @@ export interface Challenge {
 
 interface PendingChallenge {
   readonly user: User;
-  /** Of the first step, such as "password". */
+  /** The first step's method, such as "password". */
   readonly method: string;
   /** The user's hash at the first step. */
   readonly passwordHash: string | null;
@@ -55,7 +55,7 @@ interface PendingChallenge {
 /** The result of both steps. */
 export interface CompletedSignIn {
   readonly user: User;
-  /** Of the first step. */
+  /** The first step's method. */
   readonly method: string;
   readonly by: ProofMethod;
 }

@@ -15,7 +15,7 @@ const BOUNDS = logBounds(10, 10_000_000);
 const openHistogram = (): Histogram => new Histogram(createHistogram(BOUNDS));
 
 export class OrderTimes {
-  /** Of placements, from stage to stage, µs. */
+  /** Placements' latencies from stage to stage, µs. */
   readonly latencies = {
     received_to_matched: openHistogram(),
     matched_to_durable: openHistogram(),

@@ -151,9 +151,9 @@ export interface UserListener {
 
 /** Receives what happens in markets, as `UserListener` does for users. */
 export interface MarketListener {
-  /** Of markets whose trades have subscribers. */
+  /** Called for markets whose trades have subscribers. */
   tradeCreated(market: Market, sequence: number, at: number, tradeJson: string): void;
-  /** Of books that have subscribers. */
+  /** Called for books that have subscribers. */
   bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void;
   /** A market is new, or its status or texts changed. */
   marketChanged(market: Market): void;

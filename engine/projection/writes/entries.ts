@@ -11,7 +11,7 @@ interface EntryDetails {
   readonly outcomeId?: number;
   readonly quantity?: number;
   readonly cost?: number;
-  /** Of a reversal: the deposit that it takes back. */
+  /** The deposit that a reversal takes back. */
   readonly reverses?: number;
 }
 

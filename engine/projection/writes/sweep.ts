@@ -9,7 +9,7 @@ const BY_ID = "ORDER BY id";
 /** An index on a time returns rows in its own order: sorting them by id would read all of them. */
 const AS_FOUND = "";
 
-/** Of each table `t`: which rows are obsolete, and in which order they go. Referring rows come first. */
+/** The obsolete rows of each table `t`, and the order in which they go. Referring rows come first. */
 const OBSOLETE = [
   ["sessions", "ended_at < @endedBefore", AS_FOUND],
   ["sessions", "ended_at IS NULL AND expires_at < @endedBefore", AS_FOUND],
