@@ -84,7 +84,7 @@ export default {
     ...downward("server", ROOMS),
     ...downward("engine", ENGINE_ROOMS),
     oneHome("uWebSockets.js", "^server/http/uws\\.ts$"),
-    oneHome("better-sqlite3", "^engine/(util/sqlite\\.ts|better-sqlite3-12/)"),
+    oneHome("better-sqlite3", "^(engine/util/sqlite\\.ts|\\.packages/better-sqlite3-12/)"),
     oneHome("cookie", "^server/http/cookies\\.ts$"),
     oneHome("msgpackr", "^(server/http/message-pack|engine/log/packed)\\.ts$"),
     oneHome("jose", "^server/sign-in/signing-keys\\.ts$"),

@@ -16,11 +16,12 @@ export interface Platform {
   readonly glibc: string | undefined;
 }
 
-/** The release that errors recommend: every platform can use it. */
+/** The release that errors recommend, and the one for a libc that it can't use. */
 const RECOMMENDED = "22.22.2";
+const FOR_OLD_GLIBC = "20.20.2";
 
 /** Each line's first release with seeded hashes of integer-like keys (CVE-2026-21717); later lines have had them from the start. */
-const SEEDED: Readonly<Record<string, string>> = { 20: "20.20.2", 22: RECOMMENDED, 24: "24.14.1", 25: "25.8.2" };
+const SEEDED: Readonly<Record<string, string>> = { 20: FOR_OLD_GLIBC, 22: RECOMMENDED, 24: "24.14.1", 25: "25.8.2" };
 const FIRST_LINE_SEEDED = 26;
 
 /** Lines with separate uWebSockets.js packages, which need a newer libc; older lines share one package. */
@@ -29,6 +30,8 @@ const SHARED_UWS = [20, 22] as const;
 const SEPARATE_UWS_GLIBC = "2.38";
 /** uWebSockets.js is the only package whose binaries all need glibc. */
 const SHARED_UWS_GLIBC = "2.27";
+/** That of better-sqlite3 13, which every Node but 20 uses. */
+const SQLITE_GLIBC = "2.34";
 
 export const majorOf = (node: string): number => Number.parseInt(node, 10);
 
@@ -56,12 +59,13 @@ export function hashFlaw(node: string): string | null {
   return `Node ${node} lets a client stall JSON.parse with colliding keys (CVE-2026-21717): use ${fixed} or later`;
 }
 
-/** True if a uWebSockets.js exists for the platform; if it still doesn't load, it isn't installed. */
+/** True if the platform has binaries of all packages; if one still doesn't load, it isn't installed. */
 export function isSupported({ node, platform, arch, glibc }: Platform): boolean {
   const major = majorOf(node);
   if (platform === "linux" && glibc === undefined) return false;
-  if ((SHARED_UWS as readonly number[]).includes(major))
-    return glibc === undefined || !isOlder(glibc, SHARED_UWS_GLIBC);
+  if ((SHARED_UWS as readonly number[]).includes(major)) {
+    return glibc === undefined || !isOlder(glibc, major === 20 ? SHARED_UWS_GLIBC : SQLITE_GLIBC);
+  }
   if (!(SEPARATE_UWS as readonly number[]).includes(major)) return false;
   return platform === "linux" && arch === "x64" && glibc !== undefined && !isOlder(glibc, SEPARATE_UWS_GLIBC);
 }
@@ -78,6 +82,7 @@ export function whyNot(name: string, on: Platform): string {
   if (platform === "linux" && glibc === undefined) {
     return `${fact}: no Node can, use a Linux with glibc (Debian, Ubuntu) and Node ${RECOMMENDED} or later of 22`;
   }
+  if (glibc !== undefined && isOlder(glibc, SQLITE_GLIBC)) return `${fact}: use Node ${FOR_OLD_GLIBC} or later of 20`;
   const newer = `Node ${SEPARATE_UWS.join(" or ")} on Linux x64 with glibc ${SEPARATE_UWS_GLIBC} or later (Debian 13, Ubuntu 24.04)`;
   return `${fact}: use Node ${RECOMMENDED} or later of 22, or ${newer}`;
 }

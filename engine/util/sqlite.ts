@@ -1,7 +1,7 @@
 /**
- * The only import of better-sqlite3; opens every database. Two versions are installed, each for the Node versions that it
- * suits best. Version 12 writes rows a quarter to two fifths faster, but aborts on Node 24 since 24.19 (its finalizers run
- * outside an environment: nodejs/node#65446). Version 13 needs Node-API 10, which Node 20 lacks: there it crashes.
+ * The only import of better-sqlite3; opens every database. Version 13 has its binaries, but needs Node-API 10, which Node 20
+ * lacks: there it crashes. Node 20 gets version 12, which in turn aborts on Node 24 since 24.19 (its finalizers run outside
+ * an environment: nodejs/node#65446).
  */
 
 import { createRequire } from "node:module";

@@ -91,7 +91,9 @@ describe("seeded hashes", () => {
 describe("platforms with binaries", () => {
   test.each<[Partial<Platform>, boolean]>([
     [{ node: "20.20.2" }, true],
-    [{ node: "22.22.2", glibc: "2.28" }, true],
+    [{ node: "20.20.2", glibc: "2.28" }, true],
+    [{ node: "22.22.2", glibc: "2.33" }, false],
+    [{ node: "22.22.2", glibc: "2.34" }, true],
     [{ node: "22.22.2", arch: "arm64" }, true],
     [{ node: "22.22.2", glibc: undefined }, false],
     [{ node: "22.22.2", platform: "darwin", arch: "arm64", glibc: undefined }, true],
@@ -107,7 +109,9 @@ describe("platforms with binaries", () => {
     expect(isSupported(platform)).toBe(supported);
     const line = whyNot("uWebSockets.js", platform);
     expect(line.split("\n")).toHaveLength(1);
-    expect(line).toMatch(supported ? /run "npm ci" with this Node/ : /: (no Node can, )?use .*Node 22\.22\.2/);
+    expect(line).toMatch(
+      supported ? /run "npm ci" with this Node/ : /: (no Node can, )?use .*Node (22\.22\.2|20\.20\.2 or later of 20$)/,
+    );
   });
 });
 
