@@ -241,6 +241,7 @@ test("a market buy counts and holds at its bound, or at 9999 without one; a mark
 });
 
 test("a cancel, an amend, an expiry or a rejection by the book releases its activity at once", async () => {
+  // 1. Placements count, amends and cancels release.
   await awayFromMidnight(TEST_MS);
   const [user, other, market] = [small(), world.user(), world.market()];
   const one = await user.place(terms(market, 0, BUY, 4_000, 100));
@@ -252,6 +253,7 @@ test("a cancel, an amend, an expiry or a rejection by the book releases its acti
   await expectUsed(user, 60 * USDC);
   await user.cancel(one.id);
   await expectUsed(user, 40 * USDC);
+  // 2. Amends up to exactly the limit.
   // Amend up to exactly the limit; a refused amend leaves the order unchanged.
   await expectOverLimit(user, () => patch(user, two.id, { quantity: 501 }));
   await expectOverLimit(user, () => patch(user, two.id, { price: 5_001 }));
@@ -260,13 +262,13 @@ test("a cancel, an amend, an expiry or a rejection by the book releases its acti
   await amend(user, two.id, { quantity: 500 });
   await expectUsed(user, 100 * USDC);
   await amend(user, two.id, { quantity: 200 });
-  // A day order that expires within moments.
+  // 3. An expiry releases.
   const expires_at = Date.now() + 700;
   const brief = await user.place(terms(market, 1, BUY, 1_000, 600, { time_in_force: "gtd", expires_at }));
   await expectUsed(user, 100 * USDC);
   expect(await ended(user, brief.id)).toMatchObject({ status: "expired" });
   await expectUsed(user, 40 * USDC);
-  // Orders that the book rejects.
+  // 4. Rejections by the book release.
   await world.split(other, market, 10);
   await other.place(terms(market, 1, SELL, 5_000, 10));
   const rejections: [more: object, reason: string][] = [
@@ -279,7 +281,7 @@ test("a cancel, an amend, an expiry or a rejection by the book releases its acti
     expect(await ended(user, id)).toMatchObject({ reason, filled: 0 });
     await expectUsed(user, 40 * USDC);
   }
-  // A self-trade.
+  // 5. Self-trade prevention releases.
   await world.split(user, market, 30);
   await expectUsed(user, 70 * USDC);
   const own = await user.place(terms(market, 0, SELL, 6_000, 30));
@@ -290,7 +292,7 @@ test("a cancel, an amend, an expiry or a rejection by the book releases its acti
   await ended(user, (await user.place(terms(market, 0, BUY, 6_000, 50, cancels))).id);
   expect(await ended(user, own.id)).toMatchObject({ status: "canceled" });
   await expectUsed(user, 70 * USDC);
-  // The closed orders used none of the daily limit; the split did.
+  // 6. In the end only the split has used the limit.
   await cancelAll(user);
   await expectUsed(user, 30 * USDC);
 });

@@ -120,11 +120,13 @@ async function heardTrades(demo: Demo, marketIds: readonly number[], markets: nu
 
 test("bots trade, the token trades with them, Ctrl-C stops everything, a second run continues", LONG, async () => {
   const dataDir = temporaryFolder();
+  // 1. The first lines name the accounts and the bots.
   const first = await Demo.start(dataDir, "0", "--seed", "7");
   const [, , , , email, password] = LINE.exec(first.lines[0]!)!;
   const [, operator, operatorPassword] = DESK.exec(first.lines[1]!)!;
   expect(first.lines[2]).toContain(`${BOTS.length} bots trade, seed 7`);
 
+  // 2. The bots trade every market in every way, and quote consistently.
   const { items: markets } = await first.get<{ items: MarketJson[] }>("/markets?limit=200");
   expect(markets.length).toBeGreaterThanOrEqual(8);
   expect(new Set(markets.map(({ category }) => category)).size).toBeGreaterThanOrEqual(5);
@@ -140,6 +142,7 @@ test("bots trade, the token trades with them, Ctrl-C stops everything, a second 
   }
   expect([...types].sort()).toEqual(["direct", "merge", "mint"]);
 
+  // 3. The token trades with them; its trades are heard.
   const [market] = markets;
   const order = await first.post<OrderJson>("/orders", {
     market_id: market!.id,
@@ -158,21 +161,24 @@ test("bots trade, the token trades with them, Ctrl-C stops everything, a second 
     markets.map(({ id }) => id),
     3,
   );
+  // 4. The person and the operator sign in.
   const user = await first.post<{ user: { kyc_tier: number } }>("/auth/login", { email, password });
   expect(user.user.kyc_tier).toBe(2);
   const atDesk = { email: operator, password: operatorPassword };
   expect(await first.post<object>("/auth/login", atDesk)).toMatchObject({ user: { role: "operator" } });
 
-  // A second one on the port reports it and ends.
+  // 5. A second demo on the port ends.
   const taken = new Demo(temporaryFolder(), new URL(first.root).port, []);
   expect(await taken.exited).toBe(1);
   expect(taken.errors.trim().split("\n")).toHaveLength(1);
   expect(taken.errors).toContain("cannot listen on 127.0.0.1");
 
+  // 6. Ctrl-C stops everything.
   await first.stop();
   await expect(fetch(`${first.root}/livez`)).rejects.toThrow();
   expectSoundDatabase(dataDir);
 
+  // 7. A second run continues.
   const second = await Demo.start(dataDir);
   expect(second.token).toBe(first.token);
   const kept = await second.get<OrderJson>(`/orders/${order.id}`);
@@ -184,6 +190,7 @@ test("bots trade, the token trades with them, Ctrl-C stops everything, a second 
     markets.map(({ id }) => id),
     2,
   );
+  // 8. The demo ends with its exchange.
   process.kill(second.exchangePid, "SIGKILL");
   expect(await second.exited).toBe(1);
   expect(second.errors).toBe("demo: the exchange ended (SIGKILL)\n");

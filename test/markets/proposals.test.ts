@@ -188,6 +188,7 @@ describe("on one server", () => {
   });
 
   test("an approved proposal is a market like any other, and its proposer is notified", async () => {
+    // 1. The proposal is answered.
     const user = world.client("proposer");
     const texts = {
       question: "Will the Þing – at Ñuñoa's café – meet in 2030?",
@@ -201,7 +202,7 @@ describe("on one server", () => {
     const proposal = answer.data;
     expect(proposal).toMatchObject({ ...texts, status: "proposed", opens_at: null, event_id: null, open_interest: 0, outcomes: [{ name: "Ja" }, { name: "Nein" }, { name: "Vielleicht" }] }); // biome-ignore format: one object
     expect(proposal.slug).toBe("will-the-ing-at-nunoas-cafe-meet-in-2030");
-    // It is listed by its status and by its slug, and nowhere else.
+    // 2. It is listed by its status and by its slug alone, and cannot be traded.
     const ids = async (path: string): Promise<number[]> => (await user.all<MarketJson>(path)).map(({ id }) => id);
     expect(await ids("/markets?status=proposed")).toContain(proposal.id);
     expect(await ids("/markets")).not.toContain(proposal.id);
@@ -218,15 +219,18 @@ describe("on one server", () => {
     const [record] = await operator.all<MarketRecordJson>("/admin/proposals");
     expect(record).toMatchObject({ id: proposal.id, decision: null, approval: null });
 
+    // 3. An approval opens the market, and tells subscribers.
     const socket = await Socket.open(world.server, null);
     await socket.ask({ op: "subscribe", channel: "markets" });
     const { data: opened } = await decide(operator, proposal.slug, "approve", { note: "Well put.\nThank you." });
     expect(opened).toMatchObject({ id: proposal.id, status: "open" });
     expect(opened.opens_at).toBeGreaterThanOrEqual(proposal.created_at);
     await socket.frame<MarketJson>("market.updated", ({ id, status }) => id === proposal.id && status === "open");
+    // 4. It is found, listed and traded.
     expect(await ids("/markets?q=vielleicht")).toEqual([proposal.id]);
     expect(await feed()).toEqual([proposal.id]);
     await trader.place(terms(market, 2, BUY, 100, 1));
+    // 5. The proposer sees the decision and gets a mail; the audit log has both.
     const decision = { note: "Well put.\nThank you.", decided_at: opened.opens_at };
     expect((await own(user))[0]).toMatchObject({ market: { status: "open" }, decision });
     expect(await operator.get(`/admin/markets/${proposal.id}`)).toMatchObject({ proposed_by: record!.proposed_by, decision }); // biome-ignore format: one line

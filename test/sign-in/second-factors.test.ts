@@ -61,6 +61,7 @@ const challenge = async (name: string): Promise<string> => (await challengeOf(wo
 
 describe("an authenticator app", () => {
   test("is added in two steps; then a sign-in has two steps, and its tokens carry the amr claims", async () => {
+    // 1. Before, a sign-in takes the password alone.
     const { client, user, accessToken } = await signIn("shape");
     expect(claimsOf(accessToken).amr).toEqual(["pwd"]);
     expect(await listFactors(client)).toEqual({
@@ -72,6 +73,7 @@ describe("an authenticator app", () => {
       passkeys: expect.stringContaining("127.0.0.1"),
       proof: ["password"],
     });
+    // 2. An authenticator app begins as pending, with no effect.
     await prove(client);
     expect((await listFactors(client)).proof).toBe(null);
     const begun = await client.request<EnrolmentJson>("POST", FACTORS, { body: { kind: "totp", name: "My phone" } });
@@ -83,6 +85,7 @@ describe("an authenticator app", () => {
     secrets.add(secret!);
     // An unconfirmed app has no effect yet.
     expect((await login(world.server, user.email)).data.access_token).toBeDefined();
+    // 3. A right code confirms it and returns the recovery codes.
     const app = new AuthenticatorApp(secret!);
     const wrong = await client.request("POST", `${FACTORS}/${id}/confirm`, { body: { code: app.wrong() } });
     expectRejected(wrong, 40000, /^code: wrong, 4 more tries$/);
@@ -104,6 +107,7 @@ describe("an authenticator app", () => {
     }
     expect(await listFactors(client)).toMatchObject({ items: [factor], recovery_codes_left: 10, session: true });
 
+    // 4. From then on a sign-in has two steps.
     const first = await login(world.server, user.email);
     expect(first.data).toEqual({
       challenge: expect.stringMatching(/^pm_chl_[A-Za-z0-9_-]{43}$/),
@@ -118,6 +122,7 @@ describe("an authenticator app", () => {
     );
     expect(sessions.find(({ current }) => current)).toMatchObject({ method: "password", second_factor: true });
     expect((await listFactors(second.client)).items[0]!.last_used_at).toEqual(expect.any(Number));
+    // 5. It was audited, and the user got one mail.
     second.client.close();
     expect(factorAudit(world, user.id)).toEqual(["second_factor.add"]);
     expect(messagesTo(world.server, user.email).filter((text) => text.includes("was added"))).toHaveLength(1);

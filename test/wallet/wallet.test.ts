@@ -47,6 +47,7 @@ const takeOut = (amount: number, reference: string): Promise<Answer> =>
 
 describe("deposits", () => {
   test("are credited once for a reference, sent to the user, listed and audited", async () => {
+    // 1. The credit is answered, sent to the user, summed and audited.
     const user = world.user();
     const userId = await idOf(user);
     const socket = await world.socket(user);
@@ -67,12 +68,14 @@ describe("deposits", () => {
         details: { amount: 5 * USDC, reference: "wire 1 (a)" },
       },
     ]);
+    // 2. A repeat, in any case, returns the first response.
     const repeated = await credit(userId, 5 * USDC, "wire 1 (a)");
     expect([repeated.status, repeated.data]).toEqual([201, answer.data]);
     expect(auditOf(world.server.dataDir, repeated)).toEqual([]);
     // Whoever types a transaction's hash in capitals means the same transaction, and is told so.
     const shouted = await credit(userId, 5 * USDC, "WIRE 1 (A)");
     expect([shouted.status, shouted.data]).toEqual([201, { ...answer.data, repeats: id }]);
+    // 3. Other terms under the reference are rejected.
     const other = await idOf(world.user());
     const has = new RegExp(`^reference: deposit ${id} of 5000000 micro-USDC to user ${userId} has it$`);
     await expectRefused(credit(userId, 5 * USDC + 1, "wire 1 (a)"), 409, 40900, has);
@@ -81,6 +84,7 @@ describe("deposits", () => {
     await expectRefused(fund(5 * USDC, "wire 1 (a)"), 409, 40900, /^reference/);
     await expectRefused(takeOut(1, "wire 1 (a)"), 409, 40900, /^reference/);
     expect((await user.balance()).total).toBe(FIRST + 5 * USDC);
+    // 4. The deposit is on the lists of the user and of operators.
     const own = await user.all<DepositJson>("/wallet/deposits", 1);
     expect(own[0]).toEqual(kept);
     expect(own.map(({ amount }) => amount)).toEqual([5 * USDC, FIRST]);
@@ -163,6 +167,7 @@ describe("a reversal of a deposit", () => {
     operator.request("POST", `/admin/deposits/${id}/reverse`, { body: { amount, reference, note } });
 
   test("takes back what went to the wrong account, once for a reference, and names the deposit", async () => {
+    // 1. A part of the deposit is taken back: answered, sent, audited.
     const user = world.user();
     const userId = await idOf(user);
     const { id: depositId } = await deposit(operator, userId, 5 * USDC, "0xAB wrong");
@@ -179,6 +184,7 @@ describe("a reversal of a deposit", () => {
     expect(auditOf(world.server.dataDir, part)).toEqual([
       { action: "wallet.reverse_deposit", actor: operatorName, user_id: userId, subject: id, details },
     ]);
+    // 2. A repeat returns the first response; other terms under the reference are rejected.
     const repeated = await reverse(depositId, 2 * USDC, "back 1", "wrong account");
     expect([repeated.data, auditOf(world.server.dataDir, repeated)]).toEqual([part.data, []]);
     expect((await reverse(depositId, 2 * USDC, "BACK 1")).data).toEqual({ ...part.data, repeats: id });
@@ -186,13 +192,13 @@ describe("a reversal of a deposit", () => {
     await expectRefused(reverse(depositId, 2 * USDC + 1, "back 1"), 409, 40900, has);
     await expectRefused(credit(userId, 2 * USDC, "Back 1"), 409, 40900, has);
     await expectRefused(reverse(depositId, 1, "0xab WRONG"), 409, 40900, /^reference: deposit \d+ of 5000000/);
-    // No deposit is reversed beyond its amount.
+    // 3. Nothing is reversed beyond the deposit.
     await expectRefused(reverse(depositId, 3 * USDC + 1, "back 2"), 409, 40900, /^amount: of deposit \d+, 3000000 /);
     await reverse(depositId, 3 * USDC, "back 3");
     await expectRefused(reverse(depositId, 1, "back 4"), 409, 40900, /^amount: of deposit \d+, 0 /);
     const after = await world.anonymous().solvency();
     expect([after.deposits, after.balanced]).toEqual([before.deposits - 5 * USDC, true]);
-    // On every list, and in the export.
+    // 4. The reversal is on every list, in the export and in the trail.
     const own = await user.all<DepositJson>("/wallet/deposits");
     expect(own.slice(0, 3).map(({ amount, reverses }) => [amount, reverses])).toEqual([
       ...[[-3 * USDC, depositId], [-2 * USDC, depositId], [5 * USDC, null]],

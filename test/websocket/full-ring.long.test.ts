@@ -173,6 +173,7 @@ class FullRing {
 
 describe.each([1, 2])("a full command ring, ENGINE_THREADS=%i", (threads) => {
   test("rejects at once with 50300, does nothing by halves, takes cancels, and does all that it accepted", async () => {
+    // 1. Resting orders of all kinds.
     const ring = await FullRing.start(threads);
     const { world, market, rest, canceler, mixed, leaver } = ring;
     const onlooker = world.anonymous();
@@ -183,6 +184,7 @@ describe.each([1, 2])("a full command ring, ENGINE_THREADS=%i", (threads) => {
     await canceler.socket.fence();
     expect(ring.updates()).toBe(4);
 
+    // 2. While the log cannot commit, the ring fills up: a whole batch is rejected, at once.
     const lock = openSqlite(join(world.server.dataDir, "journal.db"));
     lock.exec("BEGIN IMMEDIATE");
     const since = Date.now();
@@ -192,7 +194,7 @@ describe.each([1, 2])("a full command ring, ENGINE_THREADS=%i", (threads) => {
     expect((first!.data as Results).results.map(({ code }) => code)).toEqual(Array(BATCH).fill(50300));
     const body = terms(market, 0, BUY, 100, 1, { client_order_id: "refused" });
     await ring.expectRejections(body, byRest.id);
-    // The ring takes cancels, and they are done after the next commit.
+    // 3. It still takes cancels.
     const operations = [
       { op: "place", ...body },
       { op: "cancel", id: byMixed.id },
@@ -207,6 +209,7 @@ describe.each([1, 2])("a full command ring, ENGINE_THREADS=%i", (threads) => {
     await leaver.socket.closed;
     for (const { socket } of [mixed, canceler]) await socket.fence();
     expect(ring.updates()).toBe(4);
+    // 4. After the commit, everything accepted is done, and nothing rejected.
     lock.exec("ROLLBACK");
     lock.close();
     expect(Date.now() - since).toBeLessThan(JOURNAL_WAITS_MS);
