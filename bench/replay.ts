@@ -118,7 +118,7 @@ function print(recording: Recording, connections: number, outcome: Outcome, faul
     console.log("  the accounts have traded before: their money may not do, and their earlier orders take part");
   }
   console.log(`  before the first order ${grouped(outcome.splits)} splits gave the accounts what their sells need`);
-  printRefusals("splits", outcome.splitRefusals);
+  printRefusals("splits", outcome.splitRejections);
   console.log(`  ${grouped(accepted)} orders accepted, of which in the end: ${listed(states)}`);
   printRefusals("orders", rejections);
   console.log(`  matches: ${listed(matches)}; fills: ${listed(fills)}`);

@@ -50,7 +50,7 @@ export class Listener {
   private readonly sequences: number[] = [];
   private closing = false;
 
-  /** Opens one socket per token; rejects if one is rejected. @param base without /ws */
+  /** Opens one socket per token; throws if an upgrade is rejected. @param base without /ws */
   async open(base: string, tokens: readonly string[]): Promise<void> {
     let next = 0;
     const worker = async (): Promise<void> => {

@@ -38,7 +38,7 @@ export interface Outcome {
   /** The accounts have fills from before. */
   readonly usedBefore: boolean;
   readonly splits: number;
-  readonly splitRefusals: ReadonlyMap<number, Rejections>;
+  readonly splitRejections: ReadonlyMap<number, Rejections>;
   readonly accepted: number;
   /** By error code. */
   readonly rejections: ReadonlyMap<number, Rejections>;
@@ -68,7 +68,7 @@ export class Session {
   /** Line of the file by the id of the order that it became. */
   private readonly lines = new Map<number, number>();
   private readonly rejections = new Map<number, Rejections>();
-  private readonly splitRefusals = new Map<number, Rejections>();
+  private readonly splitRejections = new Map<number, Rejections>();
   private readonly faults: string[] = [];
   private readonly latency = build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000 });
 
@@ -99,7 +99,7 @@ export class Session {
       return {
         usedBefore: this.firstFills.some((id) => id > 0),
         splits: this.plan.sets.length,
-        splitRefusals: this.splitRefusals,
+        splitRejections: this.splitRejections,
         accepted: this.lines.size,
         rejections: this.rejections,
         states: this.countStates(),
@@ -156,7 +156,7 @@ export class Session {
       const { user, market, quantity } = itemAt(plan.sets, i);
       const body = { market_id: itemAt(this.markets, market).id, quantity };
       const { code, msg } = await send(helpers.bytes("POST", "/wallet/split", itemAt(plan.tokens, user), body));
-      if (code !== 0) count(this.splitRefusals, code, msg);
+      if (code !== 0) count(this.splitRejections, code, msg);
       progress.update(++done);
     });
     progress.end();

@@ -134,7 +134,7 @@ export type Write =
     }
   /** Approves a proposal: trading begins. */
   | { kind: "openMarket"; marketId: number; note: string | null; at: number }
-  /** Rejects a proposal and frees the ids of its outcomes. */
+  /** Refuses a proposal and frees the ids of its outcomes. */
   | { kind: "refuseMarket"; marketId: number; note: string | null; at: number }
   | {
       kind: "describeMarket";

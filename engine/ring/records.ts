@@ -58,8 +58,8 @@
  *   orderReduced    self-trade decrement: quantity = the new total; causes no order.updated for a taker (role)
  *   orderAmended    price, quantity (new total), remaining; status; flag lostPriority, double 6 = new priority; or flag
  *                   extended, double 6 = new expires at
- *   cancelRejected   the order was already final; correlation id
- *   amendRejected    the order is unchanged; correlation id; reason, none if it was already final
+ *   cancelRejected  the order was already final; correlation id
+ *   amendRejected   the order is unchanged; correlation id; reason, none if it was already final
  *   levelChanged    outcome, side, price, double 6 = the level's quantity now (0 = gone)
  *   marketChanged   word 1 = market, status = MarketStatus, correlation id
  *   setsSplit, setsMerged         user, word 1 = market, quantity, price, correlation id

@@ -1,5 +1,5 @@
 /**
- * The only import of better-sqlite3; opens every database. Version 13 has its binaries, but needs Node-API 10, which Node 20
+ * The only import of better-sqlite3; opens every database. Version 13 comes with its binaries, but needs Node-API 10, which Node 20
  * lacks: there it crashes. Node 20 gets version 12, which in turn aborts on Node 24 since 24.19 (its finalizers run outside
  * an environment: nodejs/node#65446).
  */
@@ -10,18 +10,18 @@ import { majorOf, PlatformError, thisPlatform, whyNot } from "./node-support.ts"
 
 export type Sqlite = typeof Database;
 
-/** In order of preference. npm installs those whose `engines` allow this Node. */
+/** npm installs those whose `engines` allow this Node. */
 const PACKAGES = ["better-sqlite3-12", "better-sqlite3"] as const;
 const FIRST_ON_NODE_API = 13;
 const NODE_API = 10;
-const FIRST_NODE_TO_ABORT = 24;
+const FIRST_NODE_WITHOUT_12 = 22;
 
 let loaded: { readonly Sqlite: Sqlite; readonly path: string } | null = null;
 
-/** A version that doesn't run here must not be loaded: it would end the process without a message. */
+/** A version that isn't for this Node must not be loaded: it may end the process without a message. */
 function runsHere(version: string): boolean {
   if (Number.parseInt(version, 10) >= FIRST_ON_NODE_API) return Number(process.versions["napi"]) >= NODE_API;
-  return majorOf(process.versions.node) < FIRST_NODE_TO_ABORT;
+  return majorOf(process.versions.node) < FIRST_NODE_WITHOUT_12;
 }
 
 function load(): { readonly Sqlite: Sqlite; readonly path: string } {

@@ -21,7 +21,7 @@ export function deprecationHeaders(deprecated: Deprecation | null): readonly Hea
   if (deprecated === null) return NONE;
   const since = startOf(deprecated.since);
   const sunset = startOf(deprecated.sunset);
-  assert(sunset - since >= MIN_DEPRECATION_MS, "a sunset is not before the announced date");
+  assert(sunset - since >= MIN_DEPRECATION_MS, "a sunset is no sooner than the minimum after its announcement");
   const headers: Header[] = [
     ["Deprecation", `@${since / 1_000}`],
     ["Sunset", new Date(sunset).toUTCString()],

@@ -54,7 +54,7 @@ export interface MarketTrading {
     hasReservedRoom(marketId: number): boolean;
   };
   readonly markets: {
-    /** @param begin called once nothing can refuse the change any more, before the command is written @throws ApiError */
+    /** @param begin called once nothing can reject the change any more, before the command is written @throws ApiError */
     change(market: Market, step: Step, now: number, reply: Reply, begin: () => void): void;
   };
   /** Resolves once every command sent so far has come back committed and was applied. */

@@ -155,7 +155,7 @@ export class MarketRegistry {
     for (const listener of this.listeners) listener.statusChanged(market);
   }
 
-  /** Rejects a proposal. Its outcomes get ids of a separate range, because new markets may reuse their old ones. */
+  /** Refuses a proposal. Its outcomes get ids of a separate range, because new markets may reuse their old ones. */
   refuse(market: Market, decision: NonNullable<Market["decision"]>): void {
     market.outcomes.forEach((outcome, position) => {
       delete this.byOutcome[outcome.id];

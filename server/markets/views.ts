@@ -140,7 +140,7 @@ export function eventView(
   };
 }
 
-/** Pending and rejected proposals appear only in requests for their status. */
+/** Pending and refused proposals appear only in requests for their status. */
 export function isListed(market: Market): boolean {
   return market.status !== MarketStatus.proposed && market.status !== MarketStatus.rejected;
 }

@@ -30,7 +30,7 @@ export class Cash {
     this.balanceChanged(userId);
   }
 
-  /** Releases the hold of a withdrawal that was canceled or rejected. */
+  /** Releases the hold of a withdrawal that was canceled or refused. */
   release(userId: number, amount: number): void {
     this.ledger.release(userId, amount);
     this.balanceChanged(userId);

@@ -218,7 +218,7 @@ export class Channels {
     for (const id of new Set(ids)) {
       const market = this.registry.get(id);
       if (market === undefined) throw notFound("market");
-      // Once a proposal is rejected, another market may get its outcomes' ids.
+      // Once a proposal is refused, another market may get its outcomes' ids.
       if (channel !== "markets" && !isListed(market))
         throw new ApiError(ErrorKind.marketNotOpen, "the market is only a proposal");
       if (channel === "trades" || channel === "markets") {

@@ -349,7 +349,7 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
     const connections: SocketConnection[] = [];
     for (const connection of this.byUser.get(userId) ?? []) {
       // At its end, a replay sends its connection the whole account.
-      if (connection.replay !== null) connection.replay.holdAccount();
+      if (connection.replay !== null) connection.replay.deferAccount();
       else if (connection.receivesAccount) connections.push(connection);
     }
     if (connections.length === 0) return null;
@@ -361,7 +361,7 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
   sendAccountUpdate({ connections, at, messages }: AccountUpdate): void {
     for (const connection of connections) {
       // While the update was deferred, a replay may have started, or a token with fewer scopes replaced the old one.
-      if (connection.replay !== null) connection.replay.holdAccount();
+      if (connection.replay !== null) connection.replay.deferAccount();
       else if (connection.receivesAccount) {
         connection.updatedAt = at;
         for (const message of messages) this.send(connection, message);

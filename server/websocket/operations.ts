@@ -285,7 +285,7 @@ export class Operations {
     assert(principal !== null, "the route of a replay isn't public");
     Replay.start(this.hub.replays, connection, principal.userId, sequence, {
       started: (last) => reply.data(`{"after":${sequence},"last":${last}}`),
-      refused: (error) => reply.fail(error),
+      rejected: (error) => reply.fail(error),
       failed: (error) => {
         logInternal(logger, asApiError(error), reply.requestId);
         connection.end(CLOSE_INTERNAL_ERROR, "the replay failed: resume again");

@@ -24,14 +24,14 @@ export interface ReplayContext {
 }
 
 /**
- * How a replay goes: `refused`, or `started` and perhaps `failed` after it. Nothing is called once the connection is
+ * How a replay goes: `rejected`, or `started` and perhaps `failed` after it. Nothing is called once the connection is
  * closed.
  */
 interface ReplayOutcome {
   /** @param last the number of the last update so far */
   started(last: number): void;
   /** Nothing is replayed, and the connection is live as before. */
-  refused(error: unknown): void;
+  rejected(error: unknown): void;
   /** The replay stopped halfway: the connection has a gap and must close. */
   failed(error: unknown): void;
 }
@@ -89,7 +89,7 @@ export class Replay implements ActiveReplay {
     this.deferredBytes = 0;
   }
 
-  holdAccount(): void {
+  deferAccount(): void {
     this.isAccountDue = true;
   }
 
@@ -116,7 +116,7 @@ export class Replay implements ActiveReplay {
     if (this.isOver) {
       // If the connection is still open, a token without the scope replaced its own.
       const error = new ApiError(ErrorKind.forbidden, "the connection no longer receives order updates");
-      if (this.connection.socket !== null) outcome.refused(error);
+      if (this.connection.socket !== null) outcome.rejected(error);
       return;
     }
     try {
@@ -127,7 +127,7 @@ export class Replay implements ActiveReplay {
         await this.catchUp(first);
       } else {
         await this.backOut();
-        outcome.refused(rejection);
+        outcome.rejected(rejection);
       }
     } catch (error) {
       if (!this.isOver) outcome.failed(error);

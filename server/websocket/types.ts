@@ -15,10 +15,10 @@ export interface Subscription {
 
 /** A connection's catch-up on order updates that it missed; replay.ts runs it. */
 export interface ActiveReplay {
-  /** Holds a new update back until the missed ones are sent. */
+  /** Defers a new update until the missed ones are sent. */
   defer(sequence: number, message: string): void;
   /** Balance or positions changed, and the connection was not sent the change. */
-  holdAccount(): void;
+  deferAccount(): void;
   /** The peer took some of what was sent. */
   drained(): void;
   /** The connection closed, or no longer receives order updates: stops reading. */

@@ -253,8 +253,7 @@ test("a cancel, an amend, an expiry or a rejection by the book releases its acti
   await expectUsed(user, 60 * USDC);
   await user.cancel(one.id);
   await expectUsed(user, 40 * USDC);
-  // 2. Amends up to exactly the limit.
-  // Amend up to exactly the limit; a refused amend leaves the order unchanged.
+  // 2. Amends up to exactly the limit; a rejected amend leaves the order unchanged.
   await expectOverLimit(user, () => patch(user, two.id, { quantity: 501 }));
   await expectOverLimit(user, () => patch(user, two.id, { price: 5_001 }));
   await expectOverLimit(user, () => patch(user, two.id, { price: 4_000, quantity: 251 }));

@@ -176,7 +176,7 @@ describe("suspend and restore", () => {
 });
 
 describe("identity", () => {
-  test("an approval gives tier 2 at once, and a user may apply again after a rejection", async () => {
+  test("an approval gives tier 2 at once, and a user may apply again after a refusal", async () => {
     const { server } = world;
     const person = await signUp(server, "person@example.com", 1);
     const { client } = person;

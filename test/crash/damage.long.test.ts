@@ -1,7 +1,7 @@
 /**
  * Disk corruption and operator error: a log whose tail is damaged, a database file with a page of something else,
  * files that go away under a running server. What lies before the damage is there, nothing is made up, and what can't be
- * used is rejected with one line.
+ * used is refused with one line.
  */
 import {
   closeSync,

@@ -1,6 +1,6 @@
 /**
- * A disk that takes no more, for real: the kernel rejects the server's files to grow (RLIMIT_FSIZE, set from outside on
- * the running process). Under the log, who waits is answered 50000, for what it asked may be durable or not. Trading stops with
+ * A disk that takes no more, for real: the kernel refuses to let the server's files grow (RLIMIT_FSIZE, set from outside
+ * on the running process). Under the log, pending requests get 50000: their outcome is unknown. Trading stops with
  * 50300 and a fatal log line, reads go on, nothing that was acknowledged is lost, and a restart with room trades on. Under the
  * tables alone, trading goes on.
  */

@@ -1,6 +1,6 @@
 /**
  * The two files of different moments or exchanges, as a hurried operator or half a restore leaves them: tables that are
- * older than the log or gone follow it; tables that are newer, or another exchange's, are rejected with one line.
+ * older than the log or gone follow it; tables that are newer, or another exchange's, are refused with one line.
  */
 import { cpSync, readdirSync } from "node:fs";
 import { join } from "node:path";

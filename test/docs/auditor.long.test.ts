@@ -262,7 +262,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => world?.server.kill());
 
-/** What operators do: house, withdrawals, terms, rejected and approved proposals, a resolved and a void market. */
+/** What operators do: house, withdrawals, terms, refused and approved proposals, a resolved and a void market. */
 async function operate(): Promise<void> {
   const { server } = world;
   const operator = await operatorOf(server);

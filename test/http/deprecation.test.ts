@@ -162,8 +162,8 @@ describe("the route table is rejected", () => {
     compileRoutes([{ ...OLD_ROUTES[0]!, deprecated: { ...deprecated, ...more } }]);
 
   test.each([
-    [{ sunset: "2026-11-30" }, /not before the announced date/],
-    [{ sunset: "2026-12-30" }, /not before the announced date/],
+    [{ sunset: "2026-11-30" }, /no sooner/],
+    [{ sunset: "2026-12-30" }, /no sooner/],
     [{ sunset: "2027-02-30" }, /is a day/],
     [{ since: "yesterday" }, /is a day/],
     [{ since: "2026-12-01T10:00:00Z" }, /is a day/],

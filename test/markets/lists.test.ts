@@ -531,7 +531,7 @@ test("after a restart, lists, search, events and feed reflect the markets' statu
   expect(closed.filter(({ event_id }) => event_id === third.id).reverse()).toEqual(third.markets);
   expect(slugs(await search("cafe"))).toEqual(["decomposed"]);
   expect(slugs(await search("cafe", "/markets?status=halted"))).toEqual(["french"]);
-  // Of many markets the open ones are shown, and neither proposals nor what was rejected.
+  // Of many markets the open ones are shown, and neither proposals nor what was refused.
   const many = await client.get<EventJson>("/events/many");
   expect(many.market_count).toBe(MANY - 2);
   const open = slugsFromEnd("many", 128).reverse();

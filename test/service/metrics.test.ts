@@ -70,7 +70,7 @@ test("anybody may read it, in Prometheus' format, with the process's figures", a
 test("orders, their updates, fills and trades", async () => {
   const market = world.market();
   const [before, after] = await around(() => trade(market));
-  const figures = after.since(before, /^exchange_(orders|order_updates|fills|trades|rejections)_total|live_orders/);
+  const figures = after.since(before, /^exchange_(orders|order_updates|fills|trades|refusals)_total|live_orders/);
   expect(figures).toEqual({
     exchange_orders_total: 3,
     'exchange_order_updates_total{status="open"}': 1,

@@ -41,7 +41,7 @@ export class Executed {
     this.tape.ended.length = 0;
     for (const { kind, orderId } of events) {
       // A rejection may name an order of long ago, and a stamp has its time there.
-      if (orderId !== 0 && kind !== "batchMatched" && !kind.endsWith("Refused")) this.changed.add(orderId);
+      if (orderId !== 0 && kind !== "batchMatched" && !kind.endsWith("Rejected")) this.changed.add(orderId);
     }
   }
 

@@ -1,7 +1,7 @@
 /**
  * A year of a small exchange in a minute: 200 users, 60 markets of 2 to 5 outcomes. Each month users propose markets
  * and operators decide on them, deposits are credited, all users trade, markets are halted, resumed, closed (some by
- * their own schedule), resolved and voided, withdrawals are requested, canceled, paid and rejected; in most months the
+ * their own schedule), resolved and voided, withdrawals are requested, canceled, paid and refused; in most months the
  * server is killed meanwhile. Requests without a response are retried if that is safe.
  *
  * At the end every micro-USDC is accounted for: by the exchange's own totals, by SQL only, and by the responses.
@@ -320,7 +320,7 @@ class Year {
           await this.ask(session, "DELETE", `/wallet/withdrawals/${id}`, undefined, []),
         );
       } else if (fate < 0.4) {
-        this.note("rejection", await this.operate(`/admin/withdrawals/${id}/refuse`, { note: "not now" }));
+        this.note("refusal", await this.operate(`/admin/withdrawals/${id}/refuse`, { note: "not now" }));
       } else if (fate < 0.9) {
         const reference = `out-${id}`;
         const pay = (): Promise<Answer<{ withdrawal: Withdrawal }>> => {
@@ -401,16 +401,7 @@ class Year {
   async end(): Promise<void> {
     process.stdout.write(`the year: ${JSON.stringify(this.done)}\n`);
     const kinds = ["proposal", "approve", "refuse", "deposit", "order", "split", "merge", "cancel", "halt", "resume"];
-    const ends = [
-      "close",
-      "resolution",
-      "void",
-      "withdrawal",
-      "payment",
-      "rejection",
-      "cancel of a withdrawal",
-      "crash",
-    ];
+    const ends = ["close", "resolution", "void", "withdrawal", "payment", "refusal", "cancel of a withdrawal", "crash"];
     for (const kind of [...kinds, ...ends])
       expect([kind, this.done[kind] ?? 0]).toEqual([kind, expect.toSatisfy((n: number) => n > 0)]);
     expect(this.approved).toBe(MONTHS * MARKETS_A_MONTH);

@@ -90,7 +90,7 @@ export class TestProvider {
 
   /**
    * Goes through the provider's pages in a fresh browser.
-   * @param account a subject; null rejects to sign in
+   * @param account a subject; null refuses to sign in
    * @returns the callback's URL, with code and state or the error
    */
   async signInAt(authorizationUrl: string, account: string | null): Promise<string> {

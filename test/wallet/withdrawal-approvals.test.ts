@@ -84,7 +84,7 @@ test("an operator can't approve a payment to their own account", async () => {
   expect(await approvals()).toEqual([]);
 });
 
-test("a cancel or a rejection, by one person, ends an approval", async () => {
+test("a cancel or a refusal, by one person, ends an approval", async () => {
   const user = await desk.person();
   for (const end of [(id: number) => cancel(user, id), (id: number) => refuse(desk.deputy, id)] as const) {
     const { id } = await withdraw(user, USDC);

@@ -128,7 +128,7 @@ test("a payment takes the amount; a repeat with its reference returns the first 
   await socket.close();
 });
 
-test("a rejection releases the amount, with a note and a mail", async () => {
+test("a refusal releases the amount, with a note and a mail", async () => {
   const user = await desk.person();
   const made = await withdraw(user, 12_500_000);
   const answer = await refuse(desk.chief, made.id, { note: "wrong chain" });
@@ -177,7 +177,7 @@ test("requests at once never hold more than is available, and neither do an orde
   if (placed.code === 0) await user.cancel(placed.data.id);
 });
 
-test("of a cancel, a payment and a rejection at once, exactly one wins", async () => {
+test("of a cancel, a payment and a refusal at once, exactly one wins", async () => {
   const user = await desk.person();
   let total = DEPOSIT;
   for (let i = 0; i < 12; i++) {

@@ -10,7 +10,7 @@ import { ACCOUNTS, POSITIONS, rowsOf } from "../tables.ts";
 import { loadMarkets, loadOutcomes, type MarketRow, type OutcomeRow } from "./markets.ts";
 
 export interface LedgerState {
-  /** The sequence number of the last commit. */
+  /** The last batch. */
   batch: number;
   lastEntryId: number;
   lastOrderId: number;
@@ -57,7 +57,7 @@ export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
       .pluck()
       .get(),
   );
-  assert(lastEntryId === totals.last_entry_id, "the last fill or entry's id is that of totals");
+  assert(lastEntryId === totals.last_entry_id, "the last fill's or entry's id is that of totals");
   return {
     batch: totals.sequence,
     lastEntryId,

@@ -18,7 +18,7 @@ export interface MarketRow {
   createdAt: number;
   /** The user who proposed the market; null if an operator or a seed created it. */
   proposedBy: number | null;
-  /** The operator's note on approving or rejecting the proposal. */
+  /** The operator's note on approving or refusing the proposal. */
   decisionNote: string | null;
   decidedAt: number | null;
   resolutionNote: string | null;

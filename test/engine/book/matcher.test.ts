@@ -70,7 +70,7 @@ test("a placement's event carries all its terms", () => {
   expect(R.selfTradePreventionOf(termsOf(placed!))).toBe(C.SelfTradePrevention.decrement);
 });
 
-test("references come back in the events that they caused", () => {
+test("correlation ids come back in the events that they caused", () => {
   const { run } = engineWithMarket();
   const place = (slot: number, id: number) => CommandRecord.place(R.CommandKind.placeOrder, slot, 1, { ...ORDER, id });
   run(place(1, 11), place(2, 12), place(3, 13));

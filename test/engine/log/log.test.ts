@@ -40,7 +40,7 @@ function emptyTables(rig: Rig, name: string) {
   return db;
 }
 
-test("each batch continues the one before: number, position, last entry and hash", () => {
+test("each batch continues the one before: number, records before it, last entry and hash", () => {
   const rig = makeRig();
   run(rig, 1, 2, 15, 1_000, MAX_BATCH_COMMANDS);
   let before: { body: Buffer; next: number; number: number } | null = null;
