@@ -125,28 +125,24 @@ export async function openPastExchange(config: Config, loop: HandLoop, logger: L
     return exchange.pending.size === 0 && writer.pendingCount === 0 && !exchange.cancels.isBusy;
   }
 
-  /** Lets other threads go on. @param round how often the caller has waited before */
-  const rest = (round: number): Promise<void> => (round < EAGER_ROUNDS ? setImmediate() : setTimeout(1));
-
-  /** Completes what was requested, with the clock standing still. */
-  async function settle(): Promise<void> {
+  /** Goes on until something is done, be it by other threads. */
+  async function turnUntil(isDone: () => boolean): Promise<void> {
     turn();
-    // Promises of writes and of reads that threads do.
-    for (let round = 0; !isQuiet(); round++) {
-      await rest(round);
+    for (let round = 0; !isDone(); round++) {
+      await (round < EAGER_ROUNDS ? setImmediate() : setTimeout(1));
       turn();
     }
   }
+
+  /** Completes what was requested, with the clock standing still. */
+  const settle = (): Promise<void> => turnUntil(isQuiet);
 
   /** Goes on until the promise is settled. */
   async function complete<T>(promise: Promise<T>): Promise<T> {
     let isDone = false;
     const done = (): void => void (isDone = true);
     promise.then(done, done);
-    for (let round = 0; !isDone; round++) {
-      turn();
-      await rest(round);
-    }
+    await turnUntil(() => isDone);
     return promise;
   }
 
