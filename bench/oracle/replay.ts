@@ -23,7 +23,7 @@ const COMMAND_RING_RECORDS = 2_048;
 /** The capacity that the warm-up needs. */
 const LEAST_CAPACITY = 1_024;
 /** Marks the cancel of a modify: if it is rejected, the following placement is dropped. */
-const MODIFY_REFERENCE = 1;
+const MODIFY_ID = 1;
 
 export interface Replayed {
   readonly trades: number;
@@ -108,7 +108,7 @@ class Replay {
       const base = (commandsIn.tail & mask) * R.RECORD_WORDS;
       commandsIn.tail = (commandsIn.tail + 1) | 0;
       matcher.execute(words, doubles, base);
-      if (words[base + R.W_CORRELATION] !== MODIFY_REFERENCE) continue;
+      if (words[base + R.W_CORRELATION] !== MODIFY_ID) continue;
       const answer = events.words[((events.head - 1) & events.mask) * R.RECORD_WORDS]!;
       if (R.kindOf(answer) !== R.EventKind.cancelRejected) continue;
       commandsIn.tail = (commandsIn.tail + 1) | 0;
@@ -137,12 +137,12 @@ class Replay {
     const kind = this.messages.kinds[sequence];
     if (kind === MessageKind.place) return this.writePlacement(this.allocateSlot(id), sequence);
     const slot = this.slotById.get(id) ?? 0;
-    this.writeCancel(slot, sequence, kind === MessageKind.modify ? MODIFY_REFERENCE : 0);
+    this.writeCancel(slot, sequence, kind === MessageKind.modify ? MODIFY_ID : 0);
     if (kind === MessageKind.modify) this.writePlacement(slot, sequence);
   }
 
-  private writeCancel(slot: number, sequence: number, reference: number): void {
-    const base = this.writeCommand(R.packCancel(Reason.user), reference);
+  private writeCancel(slot: number, sequence: number, correlationId: number): void {
+    const base = this.writeCommand(R.packCancel(Reason.user), correlationId);
     this.commands.words[base + R.W_SLOT] = slot;
     this.commands.doubles[(base >> 1) + R.D_ORDER_ID] = this.messages.ids[sequence]! + 1;
     this.commands.doubles[(base >> 1) + R.D_AT] = sequence;
@@ -178,15 +178,15 @@ class Replay {
     return base;
   }
 
-  /** Writes a record with only kind, market and reference; returns its first word. */
-  private writeCommand(packed: number, reference: number): number {
+  /** Writes a record with only kind, market and correlation id; returns its first word. */
+  private writeCommand(packed: number, correlationId: number): number {
     const { commands, market } = this;
     const base = (commands.head & commands.mask) * R.RECORD_WORDS;
     commands.words.fill(0, base, base + R.RECORD_WORDS);
     commands.words[base] = packed;
     commands.words[base + R.W_OUTCOME] = 2 * market - 1;
     commands.words[base + R.W_MARKET] = market;
-    commands.words[base + R.W_CORRELATION] = reference;
+    commands.words[base + R.W_CORRELATION] = correlationId;
     commands.head = (commands.head + 1) | 0;
     return base;
   }
