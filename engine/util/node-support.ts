@@ -24,14 +24,18 @@ const FOR_OLD_GLIBC = "20.20.2";
 const SEEDED: Readonly<Record<string, string>> = { 20: FOR_OLD_GLIBC, 22: RECOMMENDED, 24: "24.14.1", 25: "25.8.2" };
 const FIRST_LINE_SEEDED = 26;
 
-/** Lines with separate uWebSockets.js packages, which need a newer libc; older lines share one package. */
-const SEPARATE_UWS = [24, 26] as const;
-const SHARED_UWS = [20, 22] as const;
+/** Lines with separate uWebSockets.js packages, which exist for Linux on x64 alone; older lines share one package. */
+const SEPARATE_UWS: readonly number[] = [24, 26];
 const SEPARATE_UWS_GLIBC = "2.38";
-/** uWebSockets.js is the only package whose binaries all need glibc. */
-const SHARED_UWS_GLIBC = "2.27";
 /** That of better-sqlite3 13, which every Node but 20 uses. */
 const SQLITE_GLIBC = "2.34";
+/** The least glibc of each line's binaries. uWebSockets.js is the only package whose binaries all need one. */
+const GLIBC: Readonly<Record<number, string>> = {
+  20: "2.27",
+  22: SQLITE_GLIBC,
+  24: SEPARATE_UWS_GLIBC,
+  26: SEPARATE_UWS_GLIBC,
+};
 
 export const majorOf = (node: string): number => Number.parseInt(node, 10);
 
@@ -62,12 +66,10 @@ export function hashFlaw(node: string): string | null {
 /** True if the platform has binaries of all packages; if one still doesn't load, it isn't installed. */
 export function isSupported({ node, platform, arch, glibc }: Platform): boolean {
   const major = majorOf(node);
-  if (platform === "linux" && glibc === undefined) return false;
-  if ((SHARED_UWS as readonly number[]).includes(major)) {
-    return glibc === undefined || !isOlder(glibc, major === 20 ? SHARED_UWS_GLIBC : SQLITE_GLIBC);
-  }
-  if (!(SEPARATE_UWS as readonly number[]).includes(major)) return false;
-  return platform === "linux" && arch === "x64" && glibc !== undefined && !isOlder(glibc, SEPARATE_UWS_GLIBC);
+  const least = GLIBC[major];
+  if (least === undefined) return false;
+  if (SEPARATE_UWS.includes(major) && (platform !== "linux" || arch !== "x64")) return false;
+  return glibc === undefined ? platform !== "linux" : !isOlder(glibc, least);
 }
 
 /** @returns one line that says why the package can't be loaded here and what to do about it */

@@ -6,42 +6,31 @@
 
 import { createRequire } from "node:module";
 import type Database from "better-sqlite3";
-import { majorOf, PlatformError, thisPlatform, whyNot } from "./node-support.ts";
+import { PlatformError, thisPlatform, whyNot } from "./node-support.ts";
 
 export type Sqlite = typeof Database;
 
-/** npm installs those whose `engines` allow this Node. */
-const PACKAGES = ["better-sqlite3-12", "better-sqlite3"] as const;
-const FIRST_ON_NODE_API = 13;
+/** Version 13 needs it. */
 const NODE_API = 10;
-const FIRST_NODE_WITHOUT_12 = 22;
+/** The one for this Node: the other one may end the process without a message. */
+const PACKAGE = Number(process.versions["napi"]) >= NODE_API ? "better-sqlite3" : "better-sqlite3-12";
 
 let loaded: { readonly Sqlite: Sqlite; readonly path: string } | null = null;
 
-/** A version that isn't for this Node must not be loaded: it may end the process without a message. */
-function runsHere(version: string): boolean {
-  if (Number.parseInt(version, 10) >= FIRST_ON_NODE_API) return Number(process.versions["napi"]) >= NODE_API;
-  return majorOf(process.versions.node) < FIRST_NODE_WITHOUT_12;
-}
-
 function load(): { readonly Sqlite: Sqlite; readonly path: string } {
   const require = createRequire(import.meta.url);
-  for (const name of PACKAGES) {
-    try {
-      const { version } = require(`${name}/package.json`) as { version: string };
-      if (!runsHere(version)) continue;
-      const Sqlite = require(name) as Sqlite;
-      // The first database loads the binary.
-      new Sqlite(":memory:").close();
-      return { Sqlite, path: require.resolve(name) };
-    } catch {
-      // Not installed, or compiled for another Node: try the next one.
-    }
+  try {
+    const Sqlite = require(PACKAGE) as Sqlite;
+    // The first database loads the binary.
+    new Sqlite(":memory:").close();
+    return { Sqlite, path: require.resolve(PACKAGE) };
+  } catch {
+    // Not installed, or compiled for another Node.
+    throw new PlatformError(whyNot("better-sqlite3", thisPlatform()));
   }
-  throw new PlatformError(whyNot("better-sqlite3", thisPlatform()));
 }
 
-/** @throws PlatformError if no version can be loaded */
+/** @throws PlatformError if it cannot be loaded */
 export function loadSqlite(): Sqlite {
   return (loaded ??= load()).Sqlite;
 }
