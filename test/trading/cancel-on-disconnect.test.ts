@@ -1,6 +1,7 @@
 /**
  * cancel_on_disconnect: the orders of a tied connection end with it, whatever closed it, and no others do. That includes
- * orders in flight, orders that wait for money and, after a crash of the server, orders that it recovers at its start.
+ * orders in flight and orders that wait for money. For stops and kills of the server, see
+ * cancel-on-disconnect-restarts.test.ts.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,33 +9,20 @@ import type { Socket as TcpSocket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
-import { API_BASE, Client, type OrderJson } from "../support/client.ts";
+import { API_BASE, type Client, type OrderJson } from "../support/client.ts";
 import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import type { Frame, Socket } from "../support/socket.ts";
 import { BUY, quote, SELL, terms } from "../support/terms.ts";
-import { type TestMarket, USDC, World } from "../support/world.ts";
+import { USDC, World } from "../support/world.ts";
+import { expectLive, placeAll, REASON, type Results } from "./tied-orders.ts";
 
-const REASON = "cancel_on_disconnect";
 /** A silent peer is pinged after 12 s and dead 8 s later; uWebSockets.js checks every 4 s, and a busy machine is slow. */
 const DEAD_PEER_MS = 12_000 + 8_000 + 4_000 + 4_000;
 
-interface Results {
-  readonly results: readonly { readonly code: number; readonly data: OrderJson | null }[];
-}
-
 const tcpOf = (socket: Socket): TcpSocket => (socket.socket as unknown as { _socket: TcpSocket })._socket;
-const heldBy = (orders: readonly OrderJson[]): number =>
-  orders.reduce((sum, { side, price, remaining }) => sum + (side === BUY ? price * 100 * remaining : 0), 0);
 const statesOf = (orders: readonly OrderJson[]): unknown[] =>
   orders.map(({ status, reason }) => [status, reason]).filter(([status]) => status !== "open");
-
-/** The user's live orders are exactly these; nothing else is held. */
-async function expectLive(user: Client, ids: readonly number[]): Promise<void> {
-  const live = await user.all<OrderJson>("/orders");
-  expect(live.map(({ id }) => id).sort((a, b) => a - b)).toEqual([...ids].sort((a, b) => a - b));
-  expect((await user.balance()).held).toBe(heldBy(live));
-}
 
 /** `listener` receives each end, with its reason. */
 async function expectEnds(listener: Socket, ids: readonly number[]): Promise<void> {
@@ -42,19 +30,6 @@ async function expectEnds(listener: Socket, ids: readonly number[]): Promise<voi
     const end = await listener.frame<OrderJson>("order.updated", (order) => order.id === id && order.reason !== null);
     expect(end.data).toMatchObject({ id, status: "canceled", reason: REASON });
   }
-}
-
-/** Orders of each kind that a connection can place; returns their ids. */
-async function placeAll(socket: Socket, market: TestMarket, price: number): Promise<number[]> {
-  const order = await socket.data<OrderJson>("order.place", terms(market, 0, BUY, price, 3));
-  const operations = [
-    { op: "place", ...terms(market, 0, SELL, 9_990, 2) },
-    { op: "place", ...terms(market, 1, BUY, price, 2, { client_order_id: `tied-${price}` }) },
-  ];
-  const batch = await socket.data<Results>("order.batch", { operations });
-  const quotes = [quote(market, 1, BUY, price + 1, 4), quote(market, 1, SELL, 9_991, 1)];
-  const quoted = await socket.data<Results>("quotes.replace", { market_id: market.id, quotes });
-  return [order.id, ...[...batch.results, ...quoted.results].map(({ data }) => data!.id)];
 }
 
 /** A process that ties a connection, places orders over it and prints "placed"; afterwards it only answers pings. */
@@ -77,79 +52,6 @@ function startPeer(world: World, user: Client, orders: readonly object[]): Child
   const root = fileURLToPath(new URL("../..", import.meta.url));
   const texts = orders.map((order) => JSON.stringify(order));
   return spawn(process.execPath, ["-e", PEER, url, ...texts], { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
-}
-
-/** A tied connection's orders and other orders of the same user. */
-interface Scene {
-  readonly user: Client;
-  readonly markets: readonly TestMarket[];
-  readonly tied: Socket;
-  readonly listener: Socket;
-  readonly own: number[];
-  readonly others: readonly number[];
-}
-
-async function prepareScene(world: World): Promise<Scene> {
-  const user = world.user();
-  const markets = [world.market(), world.market(), world.market()];
-  await world.split(user, markets[0]!, 20);
-  const [tied, listener] = [await world.socket(user), await world.socket(user)];
-  await tied.tie();
-  const own = await placeAll(tied, markets[0]!, 100);
-  const byRest = await user.place(terms(markets[0]!, 0, BUY, 90, 1));
-  const untied = await listener.data<OrderJson>("order.place", terms(markets[1]!, 0, BUY, 90, 1));
-  user.close();
-  return { user, markets, tied, listener, own, others: [byRest.id, untied.id] };
-}
-
-/** After a restart: the tied orders ended, and the others are live. */
-async function expectKept(world: World, { user, own, others }: Pick<Scene, "user" | "own" | "others">): Promise<void> {
-  const again = new Client(world.server, user.token);
-  await expectLive(again, others);
-  for (const id of own) expect(await again.order(id)).toMatchObject({ status: "canceled", reason: REASON });
-  const all = await again.all<OrderJson>("/orders?status=all");
-  expect(all.filter(({ id }) => !others.includes(id)).map(({ reason }) => reason)).toEqual(
-    Array(all.length - others.length).fill(REASON),
-  );
-  again.close();
-}
-
-interface QuoteScene {
-  readonly user: Client;
-  readonly other: Client;
-  /** The user's quotes, sent last by its tied connection. */
-  readonly ends: number[];
-  /** The other user's quotes, sent last by its untied connection. */
-  readonly stay: number[];
-}
-
-/** Quotes that several connections send unchanged. */
-async function prepareQuotes(world: World): Promise<QuoteScene> {
-  const [user, other] = [world.user(), world.user()];
-  const [tied, loose] = [await world.socket(user), await world.socket(user)];
-  const [otherTied, otherLoose] = [await world.socket(other), await world.socket(other)];
-  await tied.tie();
-  await otherTied.tie();
-  const sent = (market: TestMarket): { market_id: number; quotes: unknown[] } => ({
-    market_id: market.id,
-    quotes: [100, 200, 300].map((price) => quote(market, 0, BUY, price, 1)),
-  });
-  const [first, second] = [world.market(), world.market()];
-  const ids = ({ results }: Results): number[] => results.map(({ data }) => data!.id);
-  const byRest = ids(await user.data<Results>("PUT", `/quotes/${first.id}`, { quotes: sent(first).quotes }));
-  const ends = ids(await tied.data<Results>("quotes.replace", sent(first)));
-  expect(ends).toEqual(byRest);
-  // Back to back: the second request keeps quotes whose placement is still in flight.
-  loose.post({ op: "quotes.replace", data: sent(second) });
-  const inFlight = ids(await tied.data<Results>("quotes.replace", sent(second)));
-  const stay = ids(await otherTied.data<Results>("quotes.replace", sent(first)));
-  expect(ids(await otherLoose.data<Results>("quotes.replace", sent(first)))).toEqual(stay);
-  otherTied.post({ op: "quotes.replace", data: sent(second) });
-  const alsoStay = ids(await otherLoose.data<Results>("quotes.replace", sent(second)));
-  // Back and forth: the last sender counts.
-  for (const socket of [tied, loose, tied]) expect(ids(await socket.data("quotes.replace", sent(first)))).toEqual(ends);
-  for (const client of [user, other]) client.close();
-  return { user, other, ends: [...ends, ...inFlight], stay: [...stay, ...alsoStay] };
 }
 
 /** A peer that was frozen when the tests began: the last test expects the ends of its orders. */
@@ -400,77 +302,6 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
     expect(new Set(ends.map(({ data }: Frame<OrderJson>) => data.id)).size).toBe(4_000);
     await expectLive(user, []);
     await listener.close();
-  });
-
-  describe("when the server ends", () => {
-    let world: World;
-    let killed: Scene;
-    let quoted: QuoteScene;
-    beforeAll(async () => {
-      world = await World.start({
-        users: 4,
-        markets: Array<number>(8).fill(2),
-        env: { ENGINE_THREADS: String(threads) },
-      });
-      killed = await prepareScene(world);
-      quoted = await prepareQuotes(world);
-      // More orders are in flight at the kill.
-      const { tied, markets, own } = killed;
-      const count = tied.acknowledgements.length;
-      for (let n = 0; n < 300; n++) tied.post({ op: "order.place", data: terms(markets[n % 3]!, 0, BUY, 20, 1) });
-      await tied.until(() => tied.acknowledgements[count + 20], "some acknowledgements");
-      await world.server.kill();
-      await tied.closed;
-      own.push(...tied.acknowledgements.slice(count).map(({ data }) => (data as OrderJson).id));
-      expectSoundDatabase(world.server.dataDir);
-      world.server = await world.server.restart();
-    });
-    afterAll(async () => {
-      await world.stop();
-      expectSoundDatabase(world.server.dataDir);
-    });
-
-    test("kill -9: tied orders end at the next start", () => expectKept(world, killed));
-
-    test("kill -9: quotes that stayed as they were end with the last connection that sent them", async () => {
-      const { user, other, ends, stay } = quoted;
-      await expectKept(world, { user, own: ends, others: [] });
-      await expectKept(world, { user: other, own: [], others: stay });
-    });
-
-    describe("after SIGTERM", () => {
-      let stopped: Scene;
-      beforeAll(async () => {
-        stopped = await prepareScene(world);
-        const { tied, markets } = stopped;
-        // More orders are in flight: each is placed or rejected, and none stays live.
-        const count = tied.acknowledgements.length;
-        for (let n = 0; n < 400; n++) tied.post({ op: "order.place", data: terms(markets[n % 3]!, 0, BUY, 20, 1) });
-        await tied.until(() => tied.acknowledgements[count + 20], "some acknowledgements");
-        await world.server.stop();
-        const late = tied.acknowledgements.slice(count);
-        expect(late.filter(({ code }) => code !== 0 && code !== 50300)).toEqual([]);
-        stopped.own.push(...late.filter(({ code }) => code === 0).map(({ data }) => (data as OrderJson).id));
-        expectSoundDatabase(world.server.dataDir);
-        world.server = await world.server.restart();
-      });
-
-      test("clients receive the ends of tied orders before system.shutdown", async () => {
-        const { tied, listener, own } = stopped;
-        for (const socket of [tied, listener]) {
-          expect(await socket.closed).toBe(1001);
-          expect(socket.frames.at(-1)!.event).toBe("system.shutdown");
-          const ends = socket.of<OrderJson>("order.updated").filter(({ data }) => data.reason === REASON);
-          expect(ends.map(({ data }) => data.id).sort()).toEqual([...own].sort());
-        }
-      });
-
-      test("tied orders ended with the server, and other orders live on", () => expectKept(world, stopped));
-
-      test("tied orders that ended at the start after kill -9 stay ended at the next start", async () => {
-        await expectKept(world, killed);
-      });
-    });
   });
 
   test("a silent peer counts as dead; one that is only idle does not", async () => {
