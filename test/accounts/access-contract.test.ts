@@ -196,18 +196,18 @@ function ruleOf({ access, tokens, scope, orScope }: Route): string {
 }
 
 describe("the route table", () => {
-  test("has the routes that the contract gives a rule, and no others", () => {
+  test("the route table has the routes that the contract gives a rule, and no others", () => {
     const names = CONTRACT.map(([name]) => name);
     expect(new Set(names).size).toBe(names.length);
     expect(ROUTES.map(nameOf).sort()).toEqual([...names].sort());
   });
 
-  test.each(CONTRACT)("%s: %s, tier %i", (name, rule, minTier) => {
+  test.each(CONTRACT)("a route's scope and tier: %s: %s, tier %i", (name, rule, minTier) => {
     const found = ROUTES.filter((route) => nameOf(route) === name);
     expect(found.map((route) => [ruleOf(route), route.minTier])).toEqual([[rule, minTier]]);
   });
 
-  test("asks for no scope and no tier on a public route", () => {
+  test("a public route asks for no scope and no tier", () => {
     const asking = ROUTES.filter(
       ({ access, scope, minTier }) => access === "public" && (scope !== null || minTier > 0),
     );

@@ -222,7 +222,7 @@ describe.each(["without limits", "with limits, after a restart"])("%s", (mode) =
     }
   });
 
-  test.each(CALLERS)("%s", async (caller, what) => {
+  test.each(CALLERS)("access to %s", async (caller, what) => {
     // A session with access would log itself out and end other sessions of the user.
     const isSession = "kind" in what && what.kind === "session";
     const probes = PROBES.filter(({ name }) => !(isSession && ENDS_SESSIONS.includes(name)));
@@ -251,7 +251,7 @@ describe.each(["without limits", "with limits, after a restart"])("%s", (mode) =
     expect(found).toEqual(expected);
   });
 
-  test.each(CALLERS)("%s over the WebSocket", async (caller, what) => {
+  test.each(CALLERS)("access to %s over the WebSocket", async (caller, what) => {
     const { server } = world;
     if (what === OTHER_SCHEME) return;
     const token = headerOf(caller)?.slice("Bearer ".length) ?? null;

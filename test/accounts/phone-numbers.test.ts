@@ -57,11 +57,14 @@ describe("what isn't E.164 is refused", () => {
     "+1415555267100000",
     `+${"1".repeat(100_000)}`,
   ];
-  test.for(texts.map((text) => [JSON.stringify(text).slice(0, 40), text] as const))("%s", ([, text]) => {
-    const error = rejection(text);
-    expect(error.kind.code).toBe(40000);
-    expect(error.message).toMatch(/^phone: .*E\.164/);
-  });
+  test.for(texts.map((text) => [JSON.stringify(text).slice(0, 40), text] as const))(
+    "a phone number that isn't E.164 is rejected: %s",
+    ([, text]) => {
+      const error = rejection(text);
+      expect(error.kind.code).toBe(40000);
+      expect(error.message).toMatch(/^phone: .*E\.164/);
+    },
+  );
 });
 
 describe("a number that its region doesn't have is refused", () => {
@@ -74,7 +77,7 @@ describe("a number that its region doesn't have is refused", () => {
     "not handed out": "+4478901234567",
     "too short for Germany": "+49111",
   };
-  test.for(Object.entries(numbers))("%s: %s", ([, number]) => {
+  test.for(Object.entries(numbers))("a number that its region doesn't have is rejected: %s: %s", ([, number]) => {
     expect(rejection(number).message).toBe("phone: must be a valid number");
   });
 });
@@ -91,7 +94,7 @@ describe("a number that gets no text messages is refused", () => {
     "international toll-free": "+80012345678",
     "satellite phone": "+881612345678",
   };
-  test.for(Object.entries(numbers))("%s: %s", ([, number]) => {
+  test.for(Object.entries(numbers))("a number that gets no text messages is rejected: %s: %s", ([, number]) => {
     const error = rejection(number);
     expect(error.message).toBe("phone: must be a number that can receive text messages");
     expect(error.message).not.toContain(number);

@@ -323,9 +323,12 @@ afterAll(async () => {
 });
 
 describe("after kill -9", () => {
-  test("accounts, passwords, spent links, the phone and applications are what the responses said", expectAccounts);
+  test(
+    "after kill -9, accounts, passwords, spent links, the phone and applications are what the responses said",
+    expectAccounts,
+  );
 
-  test("a phone's code is lost, and an unspent link still works", async () => {
+  test("after kill -9, a phone's code is lost, and an unspent link still works", async () => {
     const applicant = await session("applying");
     const late = applicant.request("POST", "/me/phone/verify", { body: { code: "123456" } });
     await expectRefused(late, 409, 40900);
@@ -334,7 +337,7 @@ describe("after kill -9", () => {
     expect(data).toMatchObject({ email: "unspent@people.example", email_verified: true });
   });
 
-  test("personal access tokens keep their bounds, and a revoked one stays revoked", async () => {
+  test("after kill -9, personal access tokens keep their bounds, and a revoked one stays revoked", async () => {
     const records = [bound, lasting, pats.expiring].toSorted((a, b) => b.id - a.id);
     expect(await recordsOf(owner())).toEqual(records.map(({ token: _, ...rest }) => rest));
     await expectPats();
@@ -344,9 +347,9 @@ describe("after kill -9", () => {
     expect([usedAt.lasting > 0, usedAt.bound > 0]).toEqual([true, true]);
   });
 
-  test("a cookie still refreshes", () => page.refreshed());
+  test("after kill -9, a cookie still refreshes", () => page.refreshed());
 
-  test("the day's activity is unchanged", () => today.expectUnchanged());
+  test("after kill -9, the day's activity is unchanged", () => today.expectUnchanged());
 });
 
 describe("after SIGTERM", () => {
@@ -358,15 +361,15 @@ describe("after SIGTERM", () => {
     await restart();
   });
 
-  test("accounts, passwords, spent links, the phone and applications are unchanged", expectAccounts);
+  test("after SIGTERM, accounts, passwords, spent links, the phone and applications are unchanged", expectAccounts);
 
-  test("links that were spent or expired are rejected", async () => {
+  test("after SIGTERM, links that were spent or expired are rejected", async () => {
     const reset = { token: accounts.resets[1], password: NEW_PASSWORD };
     await expectRefused(post("/auth/reset-password", reset), 400, 40000, /^token/);
     await expectRefused(post("/auth/verify-email", { token: accounts.links[0] }), 400, 40000, /^token/);
   });
 
-  test("personal access tokens keep their last use, and one has expired", async () => {
+  test("after SIGTERM, personal access tokens keep their last use, and one has expired", async () => {
     const { expiring } = pats;
     const uses = (await recordsOf(owner())).map(({ id, last_used_at }) => [id, last_used_at]);
     const expected = { [bound.id]: usedAt.bound, [lasting.id]: usedAt.lasting, [expiring.id]: null };
@@ -379,15 +382,15 @@ describe("after SIGTERM", () => {
     expect(await lastUseOf(owner(), lasting)).toBe(usedAt.lasting);
   });
 
-  test("a cookie still refreshes", async () => {
+  test("after SIGTERM, a cookie still refreshes", async () => {
     spent = page.copy();
     await page.refreshed();
     expect(await page.me()).toBe(0);
   });
 
-  test("the day's activity is unchanged", () => today.expectUnchanged());
+  test("after SIGTERM, the day's activity is unchanged", () => today.expectUnchanged());
 
-  test("cancels release the live buys", async () => {
+  test("cancels release the live buys of a restarted server", async () => {
     expect(await cancelAll(canceling.one)).toHaveLength(3);
     await expectUsed(canceling.one, 30 * USDC);
   });
@@ -417,19 +420,19 @@ describe("after another kill -9", () => {
     await restart();
   });
 
-  test("the day's activity is unchanged, released or counted from 00:00 UTC on", async () => {
+  test("after another kill -9, the day's activity is unchanged, released or counted from 00:00 UTC on", async () => {
     await today.expectUnchanged();
     await canceling.expectLeft(30);
     await expectUsed(yesterday.two, 3 * USDC);
     await yesterday.expectLeft(4);
   });
 
-  test("a spent cookie's grace period is over: it ends the session", async () => {
+  test("after another kill -9, a spent cookie's grace period is over: it ends the session", async () => {
     await expectOver(spent);
     await expectOver(page);
   });
 
-  test("the audit log has each creation and revocation of a token once", () => {
+  test("after another kill -9, the audit log has each creation and revocation of a token once", () => {
     const user = "(SELECT id FROM users WHERE email = 'keeping@example.com')";
     const lines = `FROM audit_log WHERE action LIKE 'pat.%' AND user_id = ${user}`;
     const sql = `SELECT action, count(*) AS count ${lines} GROUP BY action`;

@@ -52,7 +52,7 @@ afterAll(async () => {
 });
 
 describe("an unverified account", () => {
-  test("can do nothing but verify: every request that changes anything gets 40300, whatever its body", async () => {
+  test("an unverified account can do nothing but verify: every request that changes anything gets 40300, whatever its body", async () => {
     const { client, accessToken, user } = kept(await visitor(world.server));
     expect(user).toMatchObject({ email_verified: false, kyc_tier: 0 });
     const changing = ROUTES.filter(({ method, access, path }) => {
@@ -85,7 +85,7 @@ describe("an unverified account", () => {
     await createPat(seeded);
   });
 
-  test("has no such restrictions once the address is verified", async () => {
+  test("an account has no such restrictions once its address is verified", async () => {
     const email = freshEmail();
     const { client } = kept(await visitor(world.server, email));
     await expectRefused(
@@ -193,12 +193,12 @@ describe("after seven days", () => {
   const shown = async (email: string): Promise<unknown[]> =>
     (await operator.get<{ items: unknown[] }>(`/admin/users?email=${email}`)).items;
 
-  test("an unverified account is gone, unless it is younger or has money", async () => {
+  test("after seven days, an unverified account is gone, unless it is younger or has money", async () => {
     expect(await shown(old)).toEqual([]);
     for (const email of [young, funded, verified, "zero@example.com"]) expect(await shown(email)).toHaveLength(1);
   });
 
-  test("its tokens and its password are void, and its address is free", async () => {
+  test("the tokens and the password of an unverified account that is gone are void, and its address is free", async () => {
     const me = await askOnce(world.server, gone.accessToken, "GET", "/me");
     expect([me.status, me.code]).toEqual([401, 40100]);
     expect((await login(world.server, old)).code).toBe(40100);
@@ -206,7 +206,7 @@ describe("after seven days", () => {
     expect(again.user.id).not.toBe(gone.user.id);
   });
 
-  test("the database has no rows of it but its audit log", async () => {
+  test("the database has no rows of an unverified account that is gone but its audit log", async () => {
     const lines = await operator.all<{ action: string; actor: string }>(`/admin/audit-log?user_id=${gone.user.id}`);
     expect(lines.map(({ action }) => action)).toEqual(["user.delete", "session.start", "user.create"]);
     expect(lines[0]).toMatchObject({ actor: "exchange", details: { reason: "not_verified_in_time" } });

@@ -62,14 +62,14 @@ const CHANGES = [ALL, { trading_fee: 3 }, { daily_limit: null, rate_limit_factor
 const AFTER_CHANGES = { ...ALL, trading_fee: 3, daily_limit: null, rate_limit_factor: null };
 
 describe("setting terms", () => {
-  test("keeps absent fields, and null restores the default", async () => {
+  test("setting terms keeps absent fields, and null restores the default", async () => {
     const id = await idOf("changing");
     expect((await setTerms(operator, id, CHANGES[0]!)).terms).toEqual(ALL);
     expect((await setTerms(operator, id, CHANGES[1]!)).terms).toEqual({ ...ALL, trading_fee: 3 });
     expect((await setTerms(operator, id, CHANGES[2]!)).terms).toEqual(AFTER_CHANGES);
   });
 
-  test("rejects values out of bounds, unknown fields and an empty body, and changes nothing", async () => {
+  test("setting terms rejects values out of bounds, unknown fields and an empty body, and changes nothing", async () => {
     const id = await idOf("bounded");
     for (const [body, message] of [
       [
@@ -122,7 +122,7 @@ describe("setting terms", () => {
     expect((await setTerms(operator, id, most)).terms).toEqual(most);
   });
 
-  test("rejects a rebate above the account's fee, whichever of them changes, also from the shell and seeds", async () => {
+  test("setting terms rejects a rebate above the account's fee, whichever of them changes, also from the shell and seeds", async () => {
     const id = await idOf("capped");
     const change = (body: object) => changeTerms(id, body);
     const refused = (body: object, message: string) => expectRefusedTerms(id, body, message);
@@ -143,7 +143,7 @@ describe("setting terms", () => {
     expect([code, errors]).toEqual([1, expect.stringContaining(reason)]);
   });
 
-  test("loses none of several concurrent changes to different terms", async () => {
+  test("several concurrent changes to different terms all take effect", async () => {
     const id = await idOf("racing");
     for (let round = 1; round <= 20; round++) {
       const wanted = {
@@ -178,7 +178,7 @@ async function expectRaisedLimit(client: Client, id: number, market: TestMarket)
 }
 
 describe("the daily limit", () => {
-  test("applies immediately to every kind of order, is shown, and null restores the tier's", async () => {
+  test("the daily limit applies immediately to every kind of order, is shown, and null restores the tier's", async () => {
     const market = world.market();
     const maker = world.client("limited");
     const id = await idOf("limited");
@@ -267,20 +267,20 @@ describe("after a kill -9", () => {
     operator = await operatorOf(world.server, "operator", 4);
   });
 
-  test("terms and the audit log of their changes are as before", async () => {
+  test("after a kill -9, terms and the audit log of their changes are as before", async () => {
     expect((await userNamed(operator, "durable")).terms).toEqual(AFTER_CHANGES);
     const sql = "SELECT details FROM audit_log WHERE action = 'user.set_terms' AND user_id = ? ORDER BY id";
     const lines = rowsOf<{ details: string }>(world.server.dataDir, sql, await idOf("durable"));
     expect(lines.map(({ details }) => JSON.parse(details))).toEqual(CHANGES);
   });
 
-  test("a daily limit and its use are as before", async () => {
+  test("after a kill -9, a daily limit and its use are as before", async () => {
     const id = await idOf("patient");
     expect((await userNamed(operator, "patient")).daily_activity).toEqual({ used: USED, limit: 500 * USDC });
     await expectRaisedLimit(world.client("patient"), id, limited);
   });
 
-  test("a user's own fees and rebates apply to resting orders", async () => {
+  test("after a kill -9, a user's own fees and rebates apply to resting orders", async () => {
     expect(await sell(world.client("seller"), traded)).toEqual([
       [0, Math.ceil((SOLD * 35) / 10_000)],
       [Math.ceil((SOLD * 35) / 10_000), 0],
@@ -291,7 +291,7 @@ describe("after a kill -9", () => {
     }
   });
 
-  test("terms with a rebate above the fee reject other changes until the rebates fit", async () => {
+  test("after a kill -9, terms with a rebate above the fee reject other changes until the rebates fit", async () => {
     const id = await idOf("legacy");
     // The fees of each match bound its rebates even so.
     await expectRefusedTerms(id, { daily_limit: 1 }, `maker_rebate: 150 BPS ${EXCEEDS} 0 BPS`);
@@ -313,7 +313,7 @@ describe("rate limits", () => {
     expect(run).toMatchObject({ code: 0, errors: "" });
   };
 
-  test("are multiplied for one user only, over HTTP and the WebSocket, in headers and in /me/limits", async () => {
+  test("rate limits are multiplied for one user only, over HTTP and the WebSocket, in headers and in /me/limits", async () => {
     const market = limited.market();
     const [maker, other] = [limited.client("maker"), limited.client("other")];
     expectRate(rateOf(await maker.request("GET", "/me")), 6, 5);
@@ -345,7 +345,7 @@ describe("rate limits", () => {
     session.client.close();
   });
 
-  test("keep the factor over a kill -9 but not the counts, and a new factor applies to the current count", async () => {
+  test("a factor of rate limits outlives a kill -9, the counts don't, and a new factor applies to the current count", async () => {
     await setFactor("2");
     await limited.server.kill();
     limited.server = await limited.server.restart();

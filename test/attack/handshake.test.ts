@@ -78,7 +78,7 @@ describe("handshakes", () => {
       (names) => [`subprotocols ${names}`, 400, [...FIELDS, `Sec-WebSocket-Protocol: ${names}`]] as const,
     ),
   ];
-  test.for(cases)("%s: %i", async ([, status, fields, line]) => {
+  test.for(cases)("handshake: %s: %i", async ([, status, fields, line]) => {
     const wire = new Wire(world.server.port);
     const head = await ask(wire, handshake(fields, line));
     expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
@@ -131,7 +131,7 @@ describe("frames", () => {
     ["a reserved close code", frame(CLOSE, bytes("03ed"))],
     ["a close whose reason is no UTF-8", frame(CLOSE, bytes("03e8c328"))],
   ];
-  test.for(bad)("%s ends its connection", async ([, sent]) => {
+  test.for(bad)("a WebSocket frame: %s ends its connection", async ([, sent]) => {
     const wire = new Wire(world.server.port);
     const other = world.client("other");
     expect(await ask(wire, handshake(FIELDS))).toMatch(/^HTTP\/1\.1 101 /);

@@ -56,17 +56,20 @@ describe("responses carry the policy", () => {
     [200, "HEAD", "/api/v1/time", {}],
     [413, "POST", "/api/v1/orders", bearer, { padding: "x".repeat(70_000) }],
   ];
-  test.for(cases)("%i to %s %s", async ([status, method, path, headers, body = null]) => {
-    const raw = await send(method, path, headers, body);
-    expect(raw.status).toBe(status);
-    expectPolicy(
-      ROUTES.find((route) => route.method === method && pathOf(route) === path),
-      raw,
-    );
-    expect(raw.headers["strict-transport-security"]).toBe("max-age=31536000");
-  });
+  test.for(cases)(
+    "the response carries the policy: %i to %s %s",
+    async ([status, method, path, headers, body = null]) => {
+      const raw = await send(method, path, headers, body);
+      expect(raw.status).toBe(status);
+      expectPolicy(
+        ROUTES.find((route) => route.method === method && pathOf(route) === path),
+        raw,
+      );
+      expect(raw.headers["strict-transport-security"]).toBe("max-age=31536000");
+    },
+  );
 
-  test("429, with the remaining limit", async () => {
+  test("a 429 carries the policy, with the remaining limit", async () => {
     let raw: RawAnswer;
     do raw = await send("GET", "/api/v1/me/fills", bearer);
     while (raw.status === 200);
@@ -87,7 +90,7 @@ describe("preflights", () => {
   };
   const methodsIn = (text: unknown): string[] => (text === undefined ? [] : String(text).split(", ").sort());
 
-  test.for([...paths])("%s", async ([path, routes]) => {
+  test.for([...paths])("preflight: %s", async ([path, routes]) => {
     const target = path.replaceAll(/:\w+/g, "1");
     // Every route with GET has HEAD.
     const methodsOf = (some: readonly Route[]): string[] =>
@@ -152,7 +155,7 @@ describe("preflights", () => {
     expect([status, methodsIn(headers.allow)]).toEqual([405, ["DELETE", "GET", "HEAD", "POST"]]);
   });
 
-  test("don't count against the caller's rate limits", async () => {
+  test("preflights don't count against the caller's rate limits", async () => {
     const asked = { "Access-Control-Request-Method": "GET" };
     const own = { Authorization: `Bearer ${tokenOf("user0")}`, Origin: FOREIGN, ...asked };
     for (let n = 0; n < 20; n++) await send("OPTIONS", "/api/v1/orders/1", own);
@@ -164,7 +167,7 @@ describe("pages of other sites", () => {
   const signIn = { email: "owner@example.com", password: PASSWORD };
 
   test.for([FOREIGN, "null", `${OWN}.evil.example`, "http://exchange.test", "file://", "https://exchange.test:444"])(
-    "%s may not sign in, nor refresh",
+    "pages of other sites: %s may not sign in, nor refresh",
     async (origin) => {
       for (const [path, body] of [
         ["/api/v1/auth/login", signIn],
@@ -177,19 +180,19 @@ describe("pages of other sites", () => {
     },
   );
 
-  test("pages of PUBLIC_URL and of the requested host may, and so may callers that send no Origin", async () => {
+  test("pages of PUBLIC_URL and of the requested host may sign in, and so may callers that send no Origin", async () => {
     const host = `127.0.0.1:${world.server.port}`;
     const headers: readonly Record<string, string>[] = [{ Origin: OWN }, { Origin: `http://${host}`, Host: host }, {}];
     for (const each of headers) expect((await send("POST", "/api/v1/auth/login", each, signIn)).status).toBe(200);
   });
 
-  test("may not read metrics through a browser inside the network", async () => {
+  test("pages of other sites may not read metrics through a browser inside the network", async () => {
     const raw = await send("GET", "/metrics", { Origin: FOREIGN });
     expect([raw.status, raw.headers["access-control-allow-origin"]]).toEqual([403, OWN]);
     expect(raw.body.toString()).not.toMatch(/exchange_money/);
   });
 
-  test("may read market data and trade with a token of their own", async () => {
+  test("pages of other sites may read market data and trade with a token of their own", async () => {
     const raw = await send("GET", "/api/v1/markets", { Origin: FOREIGN });
     expect([raw.status, raw.headers["access-control-allow-origin"]]).toEqual([200, "*"]);
     const order = { market_id: 1, outcome_id: 1, side: 1, price: 10, quantity: 1 };

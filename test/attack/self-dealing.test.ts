@@ -68,29 +68,32 @@ const merge = (client: Client, market: TestMarket, quantity: number): Promise<un
   client.data("POST", "/wallet/merge", { market_id: market.id, quantity });
 
 describe("the attack that drained the house: mint with each other, merge, again", () => {
-  test.each([2, 3])("in both directions, in a market of %i outcomes", async (count) => {
-    const market = world.market(count);
-    const dealers = [world.client("ann"), world.client("bea")] as const;
-    const rest = Math.floor(9_999 / count);
-    const earned = await deal(dealers, 20, async (n) => {
-      // One rests bids on all outcomes but one, the other takes the last; then they swap.
-      for (const [maker, taker] of [dealers, [dealers[1], dealers[0]] as const]) {
-        for (let i = 0; i < count - 1; i++) await maker!.place(terms(market, i, BUY, rest, 1_000));
-        const price = 10_000 - rest * (count - 1);
-        await filled(taker!, (await taker!.place(terms(market, count - 1, BUY, price, 1_000))).id);
-        // Each has the outcomes that the other lacks: the next mint completes both.
-        for (let i = 0; i < count - 1; i++) await taker!.place(terms(market, i, BUY, rest, 1_000));
-        await filled(maker!, (await maker!.place(terms(market, count - 1, BUY, price, 1_000))).id);
-      }
-      for (const dealer of dealers) await merge(dealer, market, 2_000);
-      if (n === 0) {
-        const fills = await dealers[0].all<OwnFillJson>(`/me/fills?market_id=${market.id}`);
-        expect(new Set(fills.map(({ match_type }) => match_type))).toEqual(new Set(["mint"]));
-        expect(fills.every(({ fee, rebate }) => fee === 0 && rebate === 0)).toBe(true);
-      }
-    });
-    expect(earned).toBe(0);
-  });
+  test.each([2, 3])(
+    "minting with each other, merging and minting again drains nothing, in both directions, in a market of %i outcomes",
+    async (count) => {
+      const market = world.market(count);
+      const dealers = [world.client("ann"), world.client("bea")] as const;
+      const rest = Math.floor(9_999 / count);
+      const earned = await deal(dealers, 20, async (n) => {
+        // One rests bids on all outcomes but one, the other takes the last; then they swap.
+        for (const [maker, taker] of [dealers, [dealers[1], dealers[0]] as const]) {
+          for (let i = 0; i < count - 1; i++) await maker!.place(terms(market, i, BUY, rest, 1_000));
+          const price = 10_000 - rest * (count - 1);
+          await filled(taker!, (await taker!.place(terms(market, count - 1, BUY, price, 1_000))).id);
+          // Each has the outcomes that the other lacks: the next mint completes both.
+          for (let i = 0; i < count - 1; i++) await taker!.place(terms(market, i, BUY, rest, 1_000));
+          await filled(maker!, (await maker!.place(terms(market, count - 1, BUY, price, 1_000))).id);
+        }
+        for (const dealer of dealers) await merge(dealer, market, 2_000);
+        if (n === 0) {
+          const fills = await dealers[0].all<OwnFillJson>(`/me/fills?market_id=${market.id}`);
+          expect(new Set(fills.map(({ match_type }) => match_type))).toEqual(new Set(["mint"]));
+          expect(fills.every(({ fee, rebate }) => fee === 0 && rebate === 0)).toBe(true);
+        }
+      });
+      expect(earned).toBe(0);
+    },
+  );
 });
 
 test("direct and merge matches with each other cost at least as much in fees as they earn in rebates", async () => {
@@ -154,7 +157,7 @@ test("a voided market pays 1 USDC a set, whoever holds its shares", async () => 
 describe("the merge fee", () => {
   const limits = (client: Client): Promise<LimitsJson> => client.get("/me/limits");
 
-  test("is MERGE_FEE of each set, shown in the response, the transactions, the position and the house", async () => {
+  test("the merge fee is MERGE_FEE of each set, shown in the response, the transactions, the position and the house", async () => {
     const [user, market] = [world.user(), world.market(3)];
     expect(await limits(user)).toMatchObject({ fees: { merge_fee: MERGE_FEE } });
     expect(await user.data("POST", "/wallet/split", { market_id: market.id, quantity: 9 })).toEqual({
@@ -183,7 +186,7 @@ describe("the merge fee", () => {
     expect(positions.reduce((sum, { realized_pnl }) => sum + realized_pnl, 0)).toBe(-fee);
   });
 
-  test("is that of the user's terms if they set one, even 0", async () => {
+  test("the merge fee is that of the user's terms if they set one, even 0", async () => {
     const market = world.market(2);
     for (const [name, bps] of [
       ["cheap", 7],
@@ -199,7 +202,7 @@ describe("the merge fee", () => {
     expect(last).toMatchObject({ type: "merge", amount: 3 * USDC });
   });
 
-  test("is listed among trading fees, whatever the page size", async () => {
+  test("the merge fee is listed among trading fees, whatever the page size", async () => {
     const [user, other, market] = [world.user(), world.client("ann"), world.market(2)];
     await world.split(user, market, 40);
     for (let i = 0; i < 4; i++) {

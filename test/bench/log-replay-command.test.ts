@@ -57,7 +57,7 @@ function archive(): void {
 }
 
 describe("a log that is as it was", () => {
-  test("journal.db, and after its first day is archived, each archive alone and the data folder", () => {
+  test("the replay accepts journal.db, and after its first day is archived, each archive alone and the data folder", () => {
     const whole = replay(journal);
     expect(whole.stderr).toBe("");
     expect(whole).toMatchObject({ status: 0, result: { equal: true, batches: bodies.length, first: 1, starts: 2 } });
@@ -86,7 +86,7 @@ function writeUnchecked(path: string, batches: readonly Buffer[]): void {
 describe("a log that isn't", () => {
   const path = join(folder, "other.log.gz");
 
-  test("a changed fill: its place, both events, and exit code 1", () => {
+  test("the replay of a changed fill prints its place and both events, and exits with code 1", () => {
     const isFill = (packed: number): boolean => R.kindOf(packed) === R.EventKind.orderFilled;
     const firstFill = (body: Buffer): number => {
       const { words, count } = recordsOf(body, readHeader(body));
@@ -105,7 +105,7 @@ describe("a log that isn't", () => {
     expect(status).toBe(1);
   });
 
-  test("a file that is cut short, one of another kind and none: one line", () => {
+  test("the replay of a file that is cut short, of another kind or missing prints one line", () => {
     writeUnchecked(path, bodies);
     const bytes = readFileSync(path);
     writeFileSync(path, bytes.subarray(0, bytes.length - 100));

@@ -77,7 +77,7 @@ describe("the same events", () => {
     });
   }
 
-  test("rings that fill up in the middle of a command", () => {
+  test("the replay makes the same events when rings fill up in the middle of a command", () => {
     let cuts = 0;
     for (let round = 0; round < EFFORT; round++) {
       const result = replay(bodiesOf(makeSweeps(seed + round, () => false)));
@@ -87,7 +87,7 @@ describe("the same events", () => {
     expect(cuts).toBeGreaterThan(5 * EFFORT);
   });
 
-  test("a crash in the middle of a command", () => {
+  test("the replay makes the same events after a crash in the middle of a command", () => {
     // Not every crash cuts a command.
     for (let round = 0, interrupted = 0; interrupted < 2 * EFFORT; round++) {
       const random = randomFrom(seed + round);
@@ -138,7 +138,7 @@ describe("what was changed is found", () => {
     return doubles[record * R.RECORD_DOUBLES + R.D_ORDER_ID]!;
   }
 
-  test("a flipped bit, by the hash chain at the latest", () => {
+  test("the replay finds a flipped bit, by the hash chain at the latest", () => {
     for (let round = 0; round < 10 * EFFORT; round++) {
       const batch = 1 + upTo(bodies.length - 2);
       const changed = Buffer.from(bodies[batch]!);
@@ -149,7 +149,7 @@ describe("what was changed is found", () => {
     }
   });
 
-  test("a kind of event that there isn't, in whichever record", () => {
+  test("the replay finds a kind of event that there isn't, in whichever record", () => {
     const everything = events(() => true);
     for (let round = 0; round < 10 * EFFORT; round++) {
       const [batch, record] = everything[upTo(everything.length)]!;
@@ -159,7 +159,7 @@ describe("what was changed is found", () => {
     }
   });
 
-  test("a wrong fill, in a log whose hashes were written again", () => {
+  test("the replay finds a wrong fill, in a log whose hashes were written again", () => {
     const fills = events((kind) => kind === R.EventKind.orderFilled);
     const placed = new Map(
       events((kind) => kind === R.EventKind.orderPlaced).map((place) => [orderAt(place), place[0]]),
@@ -183,7 +183,7 @@ describe("what was changed is found", () => {
     }
   });
 
-  test("a missing event, in a log whose hashes and positions were written again", () => {
+  test("the replay finds a missing event, in a log whose hashes and positions were written again", () => {
     const kinds: readonly number[] = [R.EventKind.orderFilled, R.EventKind.orderCanceled, R.EventKind.orderAmended];
     // Without an extension or a cancel that was the last update of its user, a log is as it would be if nobody had asked.
     const last = new Map<number, number>();
@@ -209,7 +209,7 @@ describe("what was changed is found", () => {
     }
   });
 
-  test("a missing batch, and one of another exchange", () => {
+  test("the replay finds a missing batch, and one of another exchange", () => {
     const at = 1 + upTo(bodies.length - 2);
     expect(differenceIn(bodies.toSpliced(at, 1))).toMatchObject({ batch: at + 1, record: null });
     const foreign = Buffer.from(bodies[at]!);

@@ -27,7 +27,7 @@ const command = (...args: string[]) =>
   spawnSync(process.execPath, ["dist/bench/oracle.js", ...args], { cwd: ROOT, encoding: "utf8" });
 
 describe("reports", () => {
-  test("placements, trades over two levels, immediate-or-cancel and its remainder", () => {
+  test("the oracle reports placements, trades over two levels, immediate-or-cancel and its remainder", () => {
     const { reports, trades } = reportsOf([
       "N,7,S,10,30000",
       "N,8,S,10,30001",
@@ -97,7 +97,7 @@ describe("reports", () => {
     ]);
   });
 
-  test("cancels and modifies of unknown ids are refused; ids may be zero, huge, and reused", () => {
+  test("cancels and modifies of unknown ids are rejected; ids may be zero, huge, and reused", () => {
     const { reports } = reportsOf([
       "C,0",
       "M,2147483648,B,1,30000",
@@ -137,14 +137,14 @@ describe("reports", () => {
 });
 
 describe("prices", () => {
-  test("the documented offset if it fits, otherwise another, none if the range is too wide", () => {
+  test("the oracle takes the documented offset of prices if it fits, otherwise another, none if the range is too wide", () => {
     expect(offsetFor(28_851, 38_849)).toBe(28_850);
     expect(offsetFor(100, 10_098)).toBe(99);
     expect(offsetFor(-5, 3)).toBe(-6);
     expect(offsetFor(100, 10_099)).toBeUndefined();
   });
 
-  test("prices outside the documented window", () => {
+  test("the oracle takes prices outside the documented window", () => {
     const { reports } = reportsOf(["N,1,B,1,-3", "N,2,S,1,9000", "N,3,S,1,-3"]);
     expect(reports).toEqual(["0,0,0,1,-3,1", "0,1,1,2,9000,1", "0,2,1,3,-3,1", "1,2,-3,1,1,3"]);
   });
@@ -159,7 +159,7 @@ describe("prices", () => {
     expect(reports.slice(-3)).toEqual(["0,30003,1,4,99999,4", "1,30003,100000,3,1,4", "1,30003,100000,1,2,4"]);
   });
 
-  test("more simultaneous prices than a book has are refused", () => {
+  test("more simultaneous prices than a book has are rejected", () => {
     const lines: string[] = [];
     for (let i = 0; i < 10_000; i++) lines.push(`N,${i},B,1,${2 * i}`);
     expect(() => reportsOf(lines)).toThrow("line 10000: orders at more than 9999 prices rest at one time");
@@ -167,7 +167,7 @@ describe("prices", () => {
 });
 
 describe("the command", () => {
-  test("reads plain and packed files; the last line is JSON", () => {
+  test("the oracle's command reads plain and packed files; the last line is JSON", () => {
     const text = "N,1,B,2,30000\nN,2,S,2,30000\r\n";
     const plain = join(folder, "small.csv");
     const packed = join(folder, "small.csv.gz");

@@ -50,7 +50,7 @@ describe("the demo's past", () => {
   const count = (sql: string, ...values: (string | number)[]): number =>
     one<{ n: number }>(`SELECT count(*) AS n FROM ${sql}`, ...values).n;
 
-  test("has some 100,000 trades over 90 days, up to its end, in less than 60 MB", () => {
+  test("the demo's past has some 100,000 trades over 90 days, up to its end, in less than 60 MB", () => {
     expect(count("fills WHERE role = 1")).toBeGreaterThan(85_000);
     expect(count("fills WHERE role = 1")).toBeLessThan(125_000);
     const { first, last } = one<{ first: number; last: number }>(
@@ -62,7 +62,7 @@ describe("the demo's past", () => {
     expect(sizeOf(dataDir)).toBeLessThan(60_000_000);
   });
 
-  test("every open market has traded on nearly each day, has deep books, and one has gone from 10 to 90 %", () => {
+  test("every open market of the demo's past has traded on nearly each day, has deep books, and one has gone from 10 to 90 %", () => {
     const open = rowsOf<{ id: number; slug: string }>(dataDir, "SELECT id, slug FROM markets WHERE status = 1");
     expect(open).toHaveLength(12);
     for (const { id, slug } of open) {
@@ -90,14 +90,14 @@ describe("the demo's past", () => {
     expect([range.low < 1_200, range.last > 8_700]).toEqual([true, true]);
   });
 
-  test("has ended markets, and something to decide at the desk", () => {
+  test("the demo's past has ended markets, and something to decide at the desk", () => {
     expect(count("events")).toBe(3);
     expect([count("markets WHERE status = 4"), count("markets WHERE status = 5")]).toEqual([5, 1]);
     expect(count("markets WHERE status = 0")).toBe(1);
     expect(count("identity_applications WHERE status = 'pending'")).toBe(1);
   });
 
-  test("the person has orders, fills, positions won and lost, deposits and a withdrawal", () => {
+  test("the person of the demo's past has orders, fills, positions won and lost, deposits and a withdrawal", () => {
     const { id } = one<{ id: number }>("SELECT id FROM users WHERE email = ?", PERSON);
     const own = (table: string): number => count(`${table} AND user_id = ?`, id);
     expect(own("fills WHERE true")).toBeGreaterThan(25);
@@ -109,7 +109,7 @@ describe("the demo's past", () => {
     expect(own("positions WHERE quantity > 0")).toBeGreaterThanOrEqual(6);
   });
 
-  test("the log, the tables and the books agree", LONG, async () => {
+  test("the log, the tables and the books of the demo's past agree", LONG, async () => {
     const verified = await admin(dataDir, "verify");
     expect([verified.code, JSON.parse(verified.out).ok]).toEqual([0, true]);
     const rebuilt = await admin(dataDir, "rebuild");
@@ -123,7 +123,7 @@ describe("the demo's past", () => {
     ]);
   });
 
-  test("a seed repeats it relative to its end", LONG, () => {
+  test("a seed repeats the demo's past relative to its end", LONG, () => {
     expect(contentOf(makePast(SEED, OTHER_END).path, OTHER_END)).toEqual(contentOf(dataDir, END));
   });
 });

@@ -110,7 +110,7 @@ const EXPECTED = {
 };
 
 describe("a small folder", () => {
-  test("every order and fill is counted, and a second run over one connection makes the same fills", async () => {
+  test("a small folder's orders and fills are all counted, and a second run over one connection makes the same fills", async () => {
     const folder = small();
     const first = await replay([folder]);
     expect(first.stderr).not.toContain("    at ");
@@ -138,7 +138,7 @@ describe("a small folder", () => {
     expect(one.result["fills_sha256"]).not.toBe(other.result["fills_sha256"]);
   });
 
-  test("over several connections nothing is lost", async () => {
+  test("a folder replayed over several connections loses nothing", async () => {
     const orders = Array.from({ length: 600 }, (_, i): Line => {
       const market = i % 3 === 0 ? "three" : 7;
       return [market, i % 2, i % 5 < 3 ? BUY : SELL, 3_000 + 500 * (i % 9), 1 + (i % 4), `user ${i % 23}`];
@@ -160,7 +160,7 @@ describe("the users' accounts", () => {
     markets: { slug: string; outcomes: string[] }[];
   };
 
-  test("complete sets for the most-sold outcome, and money for these and all buys", () => {
+  test("the users have complete sets for the most-sold outcome, and money for these and all buys", () => {
     expect(plan.sets).toEqual([
       { user: 1, market: 0, quantity: 6 },
       { user: 2, market: 1, quantity: 1 },
@@ -169,7 +169,7 @@ describe("the users' accounts", () => {
     expect(usdc).toEqual([6 + 0.5, 6, 3.6 + 1, 1.5 + 0.9, 10_000.0001]);
   });
 
-  test("markets and tokens are deterministic and distinct", () => {
+  test("the replay's markets and tokens are deterministic and distinct", () => {
     expect(markets.map(({ slug, outcomes }) => [slug, outcomes.length])).toEqual([
       ["small-7", 2],
       ["small-three", 3],
@@ -182,7 +182,7 @@ describe("the users' accounts", () => {
 });
 
 describe("a running exchange", () => {
-  test("with the seed written for it: the same fills as on the replay's own exchange, twice", async () => {
+  test("a running exchange with the seed written for the folder: the same fills as on the replay's own exchange, twice", async () => {
     const folder = small();
     const seedFile = join(folder, "seed.json");
     expect((await replay([folder, "--write-seed", seedFile])).status).toBe(0);
@@ -199,7 +199,7 @@ describe("a running exchange", () => {
     await server.stop();
   });
 
-  test("without that seed, or with another folder's market under the same name", async () => {
+  test("a running exchange without that seed, or with another folder's market under the same name", async () => {
     const server = await TestServer.start({
       seed: { markets: [{ slug: "small-7", question: "?", outcomes: ["a", "b", "c"] }] },
     });
@@ -219,7 +219,7 @@ describe("a running exchange", () => {
     await server.stop();
   });
 
-  test("with the markets but not the accounts", async () => {
+  test("a running exchange with the markets but not the accounts", async () => {
     const folder = small();
     const seedFile = join(folder, "seed.json");
     await replay([folder, "--write-seed", seedFile]);
@@ -231,7 +231,7 @@ describe("a running exchange", () => {
     await server.stop();
   });
 
-  test("that dies meanwhile: one line and exit code 1", async () => {
+  test("a running exchange that dies meanwhile: one line and exit code 1", async () => {
     const orders = Array.from({ length: 20_000 }, (_, i): Line => [7, 0, BUY, 1 + (i % 99), 1, `user ${i % 5}`]);
     const folder = makeFolder({ "markets.json": JSON.stringify(MARKETS), "orders.jsonl": lines(orders) });
     const seedFile = join(folder, "seed.json");
@@ -286,11 +286,14 @@ describe("mistakes end with one line that names the place, and exit code 1", () 
       { "markets.json": market, "orders.jsonl.gz": gzipSync(order).subarray(0, 40) },
       /not a complete gzip file/,
     ],
-  ] as [string, Record<string, string | Buffer>, RegExp][])("%s", (_, files, message) => {
-    expect(() => readRecording(makeFolder(files))).toThrow(message);
-  });
+  ] as [string, Record<string, string | Buffer>, RegExp][])(
+    "a mistake ends with one line that names the place, and exit code 1: %s",
+    (_, files, message) => {
+      expect(() => readRecording(makeFolder(files))).toThrow(message);
+    },
+  );
 
-  test("on the command line", async () => {
+  test("a mistake on the command line ends with one line and exit code 1", async () => {
     const folder = small();
     const wrong: [string[], string][] = [
       [["/nowhere"], "replay: /nowhere: no such folder"],

@@ -123,7 +123,7 @@ describe("a wrong value names its variable", () => {
     TLS_KEY: ["/nowhere/key.pem", file("key.pem", "")],
   };
   const cases = Object.entries(wrong).flatMap(([name, values]) => values.map((value) => [name, value] as const));
-  test.for(cases)("%s=%s", ([name, value]) => {
+  test.for(cases)("a wrong value names its variable: %s=%s", ([name, value]) => {
     expect(() => readConfig({ [name]: value })).toThrow(ConfigError);
     expect(() => readConfig({ [name]: value })).toThrow(name);
   });
@@ -148,11 +148,11 @@ describe("what env files leave around a value", () => {
     ...[(value: string) => `\ufeff${value}`, (value: string) => `"${value}`, (value: string) => `"${value}"\r`],
   ];
 
-  test("every variable is covered", () => {
+  test("every variable is covered by what env files leave around a value", () => {
     expect(Object.keys(valid).sort()).toEqual(Object.keys(Environment.properties).sort());
   });
 
-  test.each(Object.entries(valid))("%s is refused with it, by name", (name, value) => {
+  test.each(Object.entries(valid))("%s around a value is rejected with it, by name", (name, value) => {
     for (const wrap of wrappings) {
       const text = new RegExp(`^${name} must be one line without quotes or white space around it`);
       expect(() => readConfig({ [name]: wrap(value) })).toThrow(ConfigError);
@@ -160,14 +160,14 @@ describe("what env files leave around a value", () => {
     }
   });
 
-  test("a value may have them inside: a sender's quoted name, JSON over several lines", () => {
+  test("a value may have quotes inside: a sender's quoted name, JSON over several lines", () => {
     const from = '"Exchange, Inc." <desk@example.com>';
     expect(readConfig({ MAIL_FROM: from }).mailFrom).toBe(from);
     expect(readConfig({ RATE_LIMITS: '{\n  "user": 5\n}' }).rateLimits).toMatchObject({ user: 5 });
     expect(() => readConfig({ HOST: "a\nb" })).toThrow(/^HOST must be one line/);
   });
 
-  test("no message repeats a secret", () => {
+  test("no message about a variable repeats a secret", () => {
     for (const name of ["SMTP_URL", "SMS_WEBHOOK_URL", "SOCIAL_PROVIDERS"]) {
       expect(() => readConfig({ [name]: '"hunter2"' })).toThrow(/^(?!.*hunter2)/);
     }
@@ -271,7 +271,7 @@ describe("a wrong seed names the variable and the field", () => {
     [{ markets: [{ ...market, closes_at: "soon" }] }, /markets.0.closes_at/],
     [{ events: [{ slug: "a" }] }, /events.0.title: required/],
   ];
-  test.for(cases)("%j", ([seed, message]) => {
+  test.for(cases)("a wrong seed names the variable and the field: %j", ([seed, message]) => {
     const path = file("seed.json", seed);
     expect(() => readSeed(path)).toThrow(ConfigError);
     expect(() => readSeed(path)).toThrow(new RegExp(`^SEED_FILE: .*${message.source}`));

@@ -59,7 +59,7 @@ describe.skipIf(NO_BROWSER)("a third-party app", () => {
   const waitForConsent = (page: Page): Promise<void> =>
     page.getByRole("heading", { level: 1, name: `Allow "${NAME}" to access your account?` }).waitFor();
 
-  test("is registered on the page", async () => {
+  test("a third-party app is registered on the page", async () => {
     const page = await openPage({ baseURL: world.server.root });
     await signInTo(page, "/account/apps", "developer@example.com");
     const form = page.getByRole("form", { name: "Register an app" });
@@ -75,7 +75,7 @@ describe.skipIf(NO_BROWSER)("a third-party app", () => {
     expect(await own.getByRole("definition").nth(1).textContent()).toBe(callback);
   });
 
-  test("gets access from a user who signs in for it, and loses it again", async () => {
+  test("a third-party app gets access from a user who signs in for it, and loses it again", async () => {
     const page = await openPage({ baseURL: world.server.root });
     const { address, state, verifier } = requestOf();
     await page.goto(address);
@@ -110,7 +110,7 @@ describe.skipIf(NO_BROWSER)("a third-party app", () => {
     expect((await postForm(world, "/oauth/token", again)).status).toBe(400);
   });
 
-  test("receives access_denied if the user denies", async () => {
+  test("a third-party app receives access_denied if the user denies", async () => {
     const page = await openPage({ baseURL: world.server.root });
     await signInTo(page, "/portfolio", "person@example.com");
     const { address, state } = requestOf();
@@ -123,7 +123,7 @@ describe.skipIf(NO_BROWSER)("a third-party app", () => {
     await page.getByText("No apps have access to your account.").waitFor();
   });
 
-  test("can't redirect a user to an unregistered address", async () => {
+  test("a third-party app can't redirect a user to an unregistered address", async () => {
     const page = await openPage({ baseURL: world.server.root, expected: [/ 404 .*oauth\/clients\/nobody/] });
     await signInTo(page, "/portfolio", "person@example.com");
     for (const [changes, why] of [

@@ -62,7 +62,7 @@ describe.skipIf(NO_BROWSER)("an event's page", () => {
     return page;
   };
 
-  test("leads with its most traded market, which can be traded there, and lists the others", async () => {
+  test("an event's page leads with its most traded market, which can be traded there, and lists the others", async () => {
     const page = await open("/events/election");
     const main = page.getByRole("main");
     expect(await main.getByRole("heading", { level: 1 }).textContent()).toBe("The election");
@@ -87,7 +87,7 @@ describe.skipIf(NO_BROWSER)("an event's page", () => {
     await expect.poll(() => orderResultOf(page), PATIENTLY).toContain("Average price: 40.0¢");
   });
 
-  test("marks a price that moves, for a moment", async () => {
+  test("an event's page marks a price that moves, for a moment", async () => {
     const page = await open("/events/election");
     const price = page.getByRole("row").filter({ hasText: "turnout" }).locator(".price-button b").first();
     await expect.poll(() => price.textContent(), PATIENTLY).toBe("60.0¢");
@@ -105,7 +105,7 @@ describe.skipIf(NO_BROWSER)("an event's page", () => {
     await expect.poll(() => page.locator("[data-moved]").count(), PATIENTLY).toBe(0);
   });
 
-  test("its markets lead to each other", async () => {
+  test("the pages of an event's markets lead to each other", async () => {
     const page = await open("/markets/turnout");
     expect(await page.getByRole("navigation", { name: "Main" }).getByText("Markets").getAttribute("aria-current")).toBe(
       "true",

@@ -58,7 +58,7 @@ describe.skipIf(NO_BROWSER)("a trader's page", () => {
     await expect.poll(shown, PATIENTLY).toEqual({ bids: bids.map(textOf), asks: asks.map(textOf) });
   }
 
-  test("works without a mouse", async () => {
+  test("a trader's page works without a mouse", async () => {
     const page = await openMarket();
     await page.reload();
     await expectLoaded(page);
@@ -103,7 +103,7 @@ describe.skipIf(NO_BROWSER)("a trader's page", () => {
     await expectBook(page);
   });
 
-  test("stays signed in after a reload, until one of the tabs signs out", async () => {
+  test("a trader stays signed in after a reload, until one of the tabs signs out", async () => {
     // The stream may close before the sign-out completes, and then tries to renew the token.
     const page = await openMarket({ possible: [/ 40[01] .*auth\/refresh/] });
     await page.reload();
@@ -121,7 +121,7 @@ describe.skipIf(NO_BROWSER)("a trader's page", () => {
     }
   });
 
-  test("shows that the connection is lost while the server is down, and recovers", async () => {
+  test("the page shows that the connection is lost while the server is down, and recovers", async () => {
     const page = await openMarket({ possible: [/WebSocket|ERR_CONNECTION_REFUSED/] });
     await page.getByLabel("Include mint and merge").uncheck();
     const own = await maker.place(terms(market, 0, BUY, 4_600, 30));

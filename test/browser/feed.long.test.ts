@@ -37,7 +37,7 @@ describe.skipIf(NO_BROWSER)("the feed", () => {
     return items.map(({ title, question }) => title ?? question!);
   }
 
-  test("leads with the most traded market, its outcomes and its chart", async () => {
+  test("the feed leads with the most traded market, its outcomes and its chart", async () => {
     const page = await openPage({ baseURL: server.root });
     await page.goto("/");
     await expectLoaded(page);
@@ -61,7 +61,7 @@ describe.skipIf(NO_BROWSER)("the feed", () => {
       .waitFor();
   });
 
-  test("has plain cards alone while nothing has traded", async () => {
+  test("the feed has plain cards alone while nothing has traded", async () => {
     const fresh = await TestServer.start({ seed: seedOf({ users: 0, markets: [2, 3] }) });
     const page = await openPage({ baseURL: fresh.root });
     await page.goto("/");
@@ -72,7 +72,7 @@ describe.skipIf(NO_BROWSER)("the feed", () => {
     await fresh.stop();
   });
 
-  test("orders, categories and kinds are in the address, and the archive has what ended", async () => {
+  test("the feed's orders, categories and kinds are in the address, and the archive has what ended", async () => {
     const page = await openPage({ baseURL: server.root });
     await page.goto("/");
     for (const [text, sort] of [
@@ -99,7 +99,7 @@ describe.skipIf(NO_BROWSER)("the feed", () => {
     );
   });
 
-  test("the rail shows what moved and what closes next", async () => {
+  test("the feed's rail shows what moved and what closes next", async () => {
     const page = await openPage({ baseURL: server.root });
     await page.setViewportSize({ width: 1440, height: 900 });
     await page.goto("/");
@@ -142,7 +142,7 @@ describe.skipIf(NO_BROWSER)("the feed", () => {
     await page.getByText("Mark a market or an event with its star").waitFor();
   });
 
-  test("what other programs left in the browser's storage does no harm", async () => {
+  test("what other programs left in the browser's storage does the feed no harm", async () => {
     const page = await openPage({ baseURL: server.root });
     await page.goto("/?list=watchlist");
     // What other programs left in the browser's storage isn't understood, and does no harm.

@@ -75,17 +75,17 @@ describe.skipIf(NO_BROWSER)("pages full of content", () => {
     if (before !== null) await page.setViewportSize(before);
   }
 
-  test("show the person's months, fit a phone and are accessible", { timeout: 120_000 }, async () => {
+  test("full pages show the person's months, fit a phone and are accessible", { timeout: 120_000 }, async () => {
     const page = await open(PERSON, folder.password);
     for (const [path, text] of PERSONAL) await expectFull(page, path, text);
   });
 
-  test("show operators what waits and what happened", { timeout: 120_000 }, async () => {
+  test("full pages show operators what waits and what happened", { timeout: 120_000 }, async () => {
     const page = await open(OPERATOR, folder.operatorPassword);
     for (const [path, text] of AT_DESK) await expectFull(page, path, text);
   });
 
-  test("the portfolio shows its value over time, profits, and the steps of a withdrawal", async () => {
+  test("a full portfolio shows its value over time, profits, and the steps of a withdrawal", async () => {
     const page = await open(PERSON, folder.password);
     await page.goto("/portfolio");
     const worth = page.getByRole("region", { name: "Portfolio value" });
@@ -111,7 +111,7 @@ describe.skipIf(NO_BROWSER)("pages full of content", () => {
     );
   });
 
-  test("the portfolio's lists have a row each, a filter by market, and a file for spreadsheets", async () => {
+  test("a full portfolio's lists have a row each, a filter by market, and a file for spreadsheets", async () => {
     const page = await open(PERSON, folder.password);
     const list = (name: string): Locator => page.getByRole("region", { name, exact: true }).locator("tbody tr");
     const cells = async (row: Locator): Promise<string[]> => {
@@ -179,7 +179,7 @@ describe.skipIf(NO_BROWSER)("pages full of content", () => {
     await page.waitForURL(/\/markets\/northfield-by-election/);
   });
 
-  test("the chart has trades in every interval, and the book many levels", async () => {
+  test("a full chart has trades in every interval, and the book many levels", async () => {
     const page = await open(PERSON, folder.password);
     await page.goto(MARKET);
     await expectLoaded(page);

@@ -31,7 +31,7 @@ describe.skipIf(NO_BROWSER)("a page opened by a test", () => {
   });
   afterAll(() => expectEndsWell(world));
 
-  test("shows the server's response", async () => {
+  test("a page opened by a test shows the server's response", async () => {
     const page = await openPage({ baseURL: world.server.root });
     const response = await page.goto("/livez");
     expect(response!.status()).toBe(200);
@@ -53,21 +53,21 @@ describe.skipIf(NO_BROWSER)("a page opened by a test", () => {
       `<meta http-equiv="Content-Security-Policy" content="style-src 'none'">`,
     ],
   ];
-  test.for(errors)("is watched: %s", async ([, body, expected, head = ""]) => {
+  test.for(errors)("a page opened by a test is watched: %s", async ([, body, expected, head = ""]) => {
     const page = await openPage({ expected });
     await page.goto(html(body, head));
     await page.waitForLoadState("load");
   });
-  test.fails.for(errors)("fails the test if unexpected: %s", { retry: 0 }, async ([, body, , head = ""]) => {
+  test.fails.for(errors)("a page fails its test if unexpected: %s", { retry: 0 }, async ([, body, , head = ""]) => {
     const page = await openPage();
     await page.goto(html(body, head));
     await page.waitForLoadState("load");
   });
-  test.fails("fails the test if an expected error doesn't occur", { retry: 0 }, async () => {
+  test.fails("a page fails its test if an expected error doesn't occur", { retry: 0 }, async () => {
     await openPage({ expected: [/^console: oh dear/] });
   });
 
-  test("is checked for accessibility", async () => {
+  test("a page opened by a test is checked for accessibility", async () => {
     const page = await openPage();
     await page.goto(html("<p>Good.</p>", `<meta http-equiv="Content-Security-Policy" content="default-src 'none'">`));
     await expectAccessible(page);
@@ -77,7 +77,7 @@ describe.skipIf(NO_BROWSER)("a page opened by a test", () => {
     expect(failure).toMatch(/button-name .*#bare/);
   });
 
-  test("is captured at phone size", async () => {
+  test("a page opened by a test is captured at phone size", async () => {
     const page = await openPage();
     await page.goto(html("<p>Wide?</p>"));
     const bytes = readFileSync(await screenshotOnPhone(page, "harness"));

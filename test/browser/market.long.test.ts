@@ -48,7 +48,9 @@ describe.skipIf(NO_BROWSER)("a market's page", () => {
     }
   }
 
-  test("scrolls and groups a book of 2,000 levels, and draws only what is in view", { timeout: 60_000 }, async () => {
+  test("a market's page scrolls and groups a book of 2,000 levels, and draws only what is in view", {
+    timeout: 60_000,
+  }, async () => {
     const market = world.market();
     await deepBook(market);
     const page = await openMarket(market);
@@ -83,7 +85,7 @@ describe.skipIf(NO_BROWSER)("a market's page", () => {
     await expect.poll(async () => (await levelsOf(page, "buy"))[0], PATIENTLY).toBe("49.0 91");
   });
 
-  test("stays fluid while a book of 2,000 levels changes", { timeout: 60_000 }, async () => {
+  test("a market's page stays fluid while a book of 2,000 levels changes", { timeout: 60_000 }, async () => {
     const market = world.market();
     await deepBook(market);
     const page = await openMarket(market);
@@ -97,7 +99,7 @@ describe.skipIf(NO_BROWSER)("a market's page", () => {
     expect(tasks.filter((ms) => ms >= LONG_TASK_MS)).toEqual([]);
   });
 
-  test("pins the user's own orders outside the view, where they can be canceled", async () => {
+  test("a market's page pins the user's own orders outside the view, where they can be canceled", async () => {
     const market = world.market(3);
     const trader = world.client("trader");
     for (let i = 0; i < 20; i++) await maker.place(terms(market, 0, BUY, 3_000 - 10 * i, 10));
@@ -119,7 +121,7 @@ describe.skipIf(NO_BROWSER)("a market's page", () => {
     expect(await orders.getByRole("row").count()).toBe(3);
   });
 
-  test("draws a line for each outcome, with a table of the same values", async () => {
+  test("a market's chart draws a line for each outcome, with a table of the same values", async () => {
     const market = world.markets[2]!;
     const buyer = world.user();
     await world.split(maker, market, 100);

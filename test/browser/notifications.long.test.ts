@@ -20,7 +20,7 @@ describe.skipIf(NO_BROWSER)("notifications", () => {
   });
   afterAll(() => expectEndsWell(world));
 
-  test("count what is new, say what happened, and lead there", async () => {
+  test("notifications count what is new, say what happened, and lead there", async () => {
     const [reader, other] = [world.client("reader"), world.user()];
     await world.split(other, market, 100);
     const page = await openPage({ baseURL: world.server.root });

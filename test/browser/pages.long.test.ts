@@ -80,27 +80,39 @@ describe.skipIf(NO_BROWSER)("every page", () => {
   });
   afterAll(() => expectEndsWell(scene.world));
 
-  test("is covered by this file", () => {
+  test("every page is covered by this file", () => {
     const shown = [VISITOR_PAGES, traderPages(scene), OPERATOR_PAGES].flatMap((each) => Object.keys(each));
     expect([...new Set(shown)].sort()).toEqual([...PAGE_PATHS].sort());
   });
 
-  test("has a heading and a title, is accessible, and needs no horizontal scrolling: for a visitor", LONG, async () => {
-    const expected = [/ 400 .*auth\/refresh/];
-    await checkAll(await openPage({ baseURL: scene.world.server.root, expected }), "visitor", VISITOR_PAGES);
-  });
+  test(
+    "every page has a heading and a title, is accessible, and needs no horizontal scrolling: for a visitor",
+    LONG,
+    async () => {
+      const expected = [/ 400 .*auth\/refresh/];
+      await checkAll(await openPage({ baseURL: scene.world.server.root, expected }), "visitor", VISITOR_PAGES);
+    },
+  );
 
-  test("for a trader", LONG, async () => {
-    const page = await openPage({ baseURL: scene.world.server.root });
-    await signInTo(page, "/portfolio", "trader@example.com");
-    await checkAll(page, "trader", traderPages(scene));
-  });
+  test(
+    "every page has a heading and a title, is accessible, and needs no horizontal scrolling: for a trader",
+    LONG,
+    async () => {
+      const page = await openPage({ baseURL: scene.world.server.root });
+      await signInTo(page, "/portfolio", "trader@example.com");
+      await checkAll(page, "trader", traderPages(scene));
+    },
+  );
 
-  test("for an operator", LONG, async () => {
-    const page = await openPage({ baseURL: scene.world.server.root });
-    await signInTo(page, "/desk", "operator@example.com");
-    await checkAll(page, "operator", OPERATOR_PAGES);
-  });
+  test(
+    "every page has a heading and a title, is accessible, and needs no horizontal scrolling: for an operator",
+    LONG,
+    async () => {
+      const page = await openPage({ baseURL: scene.world.server.root });
+      await signInTo(page, "/desk", "operator@example.com");
+      await checkAll(page, "operator", OPERATOR_PAGES);
+    },
+  );
 
   test("dialogs fit on a window of 320 by 256, and hold large letters", LONG, async () => {
     const { server } = scene.world;

@@ -45,7 +45,7 @@ describe.skipIf(NO_BROWSER)("on a phone", () => {
     return page;
   }
 
-  test("a market's parts are tabs, of which one is shown", async () => {
+  test("on a phone, a market's parts are tabs, of which one is shown", async () => {
     const page = await openAt(`/markets/${two.slug}`);
     const tabs = page.getByRole("tablist", { name: "About this market" });
     await expect
@@ -73,7 +73,7 @@ describe.skipIf(NO_BROWSER)("on a phone", () => {
     await sheetOf(page).waitFor();
   });
 
-  test("the bar buys either outcome of two; of more, it buys and sells the chosen one", async () => {
+  test("on a phone, the bar buys either outcome of two; of more, it buys and sells the chosen one", async () => {
     const page = await openAt(`/markets/${two.slug}`);
     await expect.poll(() => barOf(page).getByRole("button").allTextContents(), PATIENTLY).toHaveLength(2);
     await barOf(page).getByRole("button", { name: "Buy Outcome 1" }).click();
@@ -83,7 +83,7 @@ describe.skipIf(NO_BROWSER)("on a phone", () => {
     expect(await barOf(page).textContent()).toMatch(/^Outcome 1Buy .+Sell .+$/);
   });
 
-  test("Back closes what is open, and then leaves; the arrow leads where Back does", async () => {
+  test("on a phone, Back closes what is open, and then leaves; the arrow leads where Back does", async () => {
     const page = await openAt("/");
     await page.locator(".feed a", { hasText: /\?/ }).first().waitFor();
     await page.locator(`a[href="/markets/${two.slug}"]`).first().click();
@@ -107,7 +107,7 @@ describe.skipIf(NO_BROWSER)("on a phone", () => {
     await expect.poll(() => pathOf(page), PATIENTLY).toBe("/");
   });
 
-  test("a page that a sheet leads to takes its place in the history", async () => {
+  test("on a phone, a page that a sheet leads to takes its place in the history", async () => {
     const page = await openPage({ baseURL: world.server.root, phone: true });
     await page.goto(`/markets/${two.slug}`);
     await barOf(page).getByRole("button").first().click();
@@ -141,7 +141,7 @@ describe.skipIf(NO_BROWSER)("on a phone", () => {
     await sheetOf(page).waitFor({ state: "detached" });
   });
 
-  test("it can be installed, and no copy of it grows stale", async () => {
+  test("the page can be installed on a phone, and no copy of it grows stale", async () => {
     const page = await openPage({ baseURL: world.server.root, phone: true });
     await page.goto("/");
     const session = await page.context().newCDPSession(page);

@@ -28,7 +28,7 @@ describe.skipIf(NO_BROWSER)("a market's picture", () => {
   const shownIn = (page: Page, selector: string): Promise<unknown> =>
     page.evaluate(`document.querySelector(${JSON.stringify(`${selector} img.tile`)})?.naturalWidth ?? 0`);
 
-  test("is chosen and removed at the desk, and shown to who looks at the market", async () => {
+  test("a market's picture is chosen and removed at the desk, and shown to who looks at the market", async () => {
     const reader = await openPage({ baseURL: world.server.root });
     await reader.goto(`/markets/${market.slug}`);
     await expectLoaded(reader);

@@ -132,7 +132,7 @@ describe.skipIf(NO_BROWSER)("second factors", () => {
     await dialog.getByText(/already has a passkey for your account/).waitFor();
   });
 
-  test("works by keyboard", async () => {
+  test("a second factor works by keyboard", async () => {
     const page = await openPage({ baseURL });
     await signInTo(page, SECURITY, emailOf("keyboard"));
     await expectLoaded(page);
@@ -154,7 +154,7 @@ describe.skipIf(NO_BROWSER)("second factors", () => {
     await expect.poll(() => page.evaluate<string>("document.activeElement.id")).toBe("factors");
   });
 
-  test("the desk is closed to an operator without one, and links to setup; two operators reset a lost one", async () => {
+  test("the desk is closed to an operator without a second factor, and links to setup; two operators reset a lost one", async () => {
     const { client } = await guests.signIn(world.server, emailOf("lost"));
     await addApp(client);
     const pages: Page[] = [];

@@ -84,7 +84,7 @@ describe.skipIf(NO_BROWSER)("the session's cookie in a browser", () => {
     expect([answer.status, answer.data.refresh_token]).toEqual([200, null]);
   }
 
-  test("survives reloads, serves two tabs concurrently, and is hidden from scripts", async () => {
+  test("the session's cookie survives reloads, serves two tabs concurrently, and is hidden from scripts", async () => {
     const page = await openStub();
     await signIn(page);
     expect(await page.evaluate("document.cookie")).toBe("");
@@ -102,7 +102,7 @@ describe.skipIf(NO_BROWSER)("the session's cookie in a browser", () => {
     expect((await ask(page, "/auth/refresh", {})).status).toBe(200);
   });
 
-  test("can't be used by a page of another site", async () => {
+  test("the session's cookie can't be used by a page of another site", async () => {
     const page = await openStub([/NotSameOrigin .*auth\/refresh/, / 403 .*auth\/refresh/]);
     await signIn(page);
     const [before] = await page.context().cookies();
@@ -123,7 +123,7 @@ describe.skipIf(NO_BROWSER)("the session's cookie in a browser", () => {
     expect((await ask(page, "/auth/refresh", {})).status).toBe(200);
   });
 
-  test("is set by a sign-in at another site, with no token in the URL", async () => {
+  test("the session's cookie is set by a sign-in at another site, with no token in the URL", async () => {
     const page = await openStub();
     await page.setExtraHTTPHeaders({ "x-test-account": "ada" });
     await page.goto(`${API_BASE}/auth/social/one?return_to=${encodeURIComponent("/markets?q=1")}`);

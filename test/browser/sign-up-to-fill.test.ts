@@ -33,7 +33,7 @@ describe.skipIf(NO_BROWSER)("two users", () => {
   });
   afterAll(() => expectEndsWell(world));
 
-  test("sign up, receive deposits, trade with each other, and see it live", async () => {
+  test("two users sign up, receive deposits, trade with each other, and see it live", async () => {
     const [ada, bert] = await Promise.all([
       newTrader(openPage, world, "+14155552301"),
       newTrader(openPage, world, "+14155552302"),
@@ -50,7 +50,7 @@ describe.skipIf(NO_BROWSER)("two users", () => {
     await expectBalanced(world.anonymous());
   });
 
-  test("verify an email without the password if its account is signed in, and with it otherwise", async () => {
+  test("two users verify an email without the password if its account is signed in, and with it otherwise", async () => {
     const { server } = world;
     const [ada, bert] = [freshEmail("ada"), freshEmail("bert")];
     for (const email of [ada, bert]) expect((await register(server, email)).code).toBe(0);

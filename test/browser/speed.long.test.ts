@@ -54,7 +54,7 @@ describe.skipIf(NO_BROWSER)("the page's speed", () => {
   test.for([
     ["/", "main .feed li"],
     ["/markets/market-0", "main canvas"],
-  ] as const)("the first load stays within its byte budget: %s", async ([path, last]) => {
+  ] as const)("the page's first load stays within its byte budget: %s", async ([path, last]) => {
     const page = await openPage({ baseURL: world.server.root });
     const transferredBytes = await countBytes(page);
     await page.goto(path);

@@ -76,7 +76,7 @@ describe.skipIf(NO_BROWSER)("on another computer", () => {
     ["a day fast", DAY_MS],
     ["a day slow", -DAY_MS],
     ["ten years slow", -3_650 * DAY_MS],
-  ])("with a clock that is %s, the chart loads, and a fill is announced", async (_, shiftMs) => {
+  ])("on a computer with a clock that is %s, the chart loads, and a fill is announced", async (_, shiftMs) => {
     const page = await openSignedIn(`/markets/${market.slug}`, { shiftMs });
     expect(Math.abs((await page.evaluate<number>("Date.now()")) - Date.now() - shiftMs)).toBeLessThan(10_000);
     for (const interval of ["1H", "1D", "All"]) {

@@ -68,7 +68,7 @@ describe.skipIf(NO_BROWSER)("the ticket", () => {
       return box.top >= 0 && box.bottom <= innerHeight && box.height > 30;
     })()`);
 
-  test("bounds a market order by the best price and the slippage, and holds no more than that", async () => {
+  test("the ticket bounds a market order by the best price and the slippage, and holds no more than that", async () => {
     const page = await openMarket();
     await choose(page, "Shares");
     await amountOf(ticketOf(page)).fill("150");
@@ -113,7 +113,7 @@ describe.skipIf(NO_BROWSER)("the ticket", () => {
     await expect.poll(() => orderResultOf(page), PATIENTLY).toEqual(expect.arrayContaining(["Sold 150 Outcome 0"]));
   });
 
-  test("Max fills in what can be sent", async () => {
+  test("the ticket's Max fills in what can be sent", async () => {
     const page = await openMarket();
     for (const unit of ["USDC", "Shares"]) {
       await choose(page, unit);
@@ -134,7 +134,7 @@ describe.skipIf(NO_BROWSER)("the ticket", () => {
     expect(Number(await amountOf(ticketOf(page)).inputValue()) * MICRO).toBeLessThanOrEqual(available);
   });
 
-  test("asks about a limit far beyond the market, unless that is turned off", async () => {
+  test("the ticket asks about a limit far beyond the market, unless that is turned off", async () => {
     const page = await openMarket();
     await fillInTicket(page, { side: "Buy", price: "90", shares: "200" });
     await noteOf(page)
@@ -177,7 +177,7 @@ describe.skipIf(NO_BROWSER)("the ticket", () => {
     await expect.poll(() => orderResultOf(page), PATIENTLY).toEqual(expect.arrayContaining(["Bought 1 Outcome 0"]));
   });
 
-  test("its button is in view at 1366 by 768 and 1440 by 900, with warnings and errors", async () => {
+  test("the ticket's button is in view at 1366 by 768 and 1440 by 900, with warnings and errors", async () => {
     const page = await openMarket();
     for (const viewport of [LAPTOP, { width: 1440, height: 900 }, { width: 1024, height: 700 }]) {
       await page.setViewportSize(viewport);
@@ -198,7 +198,7 @@ describe.skipIf(NO_BROWSER)("the ticket", () => {
     }
   });
 
-  test("of two outcomes, the other one can be bought instead of selling what isn't there", async () => {
+  test("the ticket of two outcomes lets buy the other one instead of selling what isn't there", async () => {
     const page = await openMarket();
     await ticketOf(page).locator(".outcome-choice").getByText("Outcome 1").click();
     await choose(page, "Sell");
@@ -211,7 +211,7 @@ describe.skipIf(NO_BROWSER)("the ticket", () => {
     expect(await amountOf(ticketOf(page)).inputValue()).toBe("20");
   });
 
-  test("says why an order ended without a fill, and forgets it once the order changes", async () => {
+  test("the ticket says why an order ended without a fill, and forgets it once the order changes", async () => {
     const page = await openMarket();
     await fillInTicket(page, { side: "Buy", price: "12.5", shares: "5" });
     await ticketOf(page).getByText("Advanced").click();
@@ -245,7 +245,7 @@ describe.skipIf(NO_BROWSER)("the ticket", () => {
     expect((await trader.request<{ items: unknown[] }>("GET", "/orders")).data.items).toEqual([]);
   });
 
-  test("a busy exchange is asked again with the same order", async () => {
+  test("the ticket asks a busy exchange again with the same order", async () => {
     const page = await openMarket(market, { expected: [/ 503 /] });
     const ids: string[] = [];
     await page.route("**/api/v1/orders", async (route) => {
@@ -265,7 +265,7 @@ describe.skipIf(NO_BROWSER)("the ticket", () => {
     expect(ids[1]).toBe(ids[0]);
   });
 
-  test("keys of one letter choose, unless a field has the focus or they are turned off", async () => {
+  test("the ticket's keys of one letter choose, unless a field has the focus or they are turned off", async () => {
     const page = await openMarket();
     const ticket = ticketOf(page);
     const isChosen = (name: string) => ticket.getByRole("radio", { name }).isChecked();
@@ -336,7 +336,7 @@ describe.skipIf(NO_BROWSER)("the ticket", () => {
     await noteOf(tab).getByText("You have 0.00 USDC.").waitFor();
   });
 
-  test("a phone has it as a sheet, with its result and the toasts above all else", async () => {
+  test("a phone has the ticket as a sheet, with its result and the toasts above all else", async () => {
     const page = await openMarket(market, { phone: true });
     await page
       .locator(".ticket-bar")

@@ -37,7 +37,7 @@ describe.skipIf(NO_BROWSER)("a token created on the page", () => {
     return stdout.trim();
   }
 
-  test("is shown once, trades for its owner, and stops working when revoked", async () => {
+  test("a token created on the page is shown once, trades for its owner, and stops working when revoked", async () => {
     const page = await openPage({ baseURL: world.server.root });
     await signInTo(page, "/account/tokens", "trader@example.com");
     const token = await createToken(page);

@@ -106,7 +106,7 @@ describe.skipIf(NO_BROWSER)("with a program that changes the page's text", () =>
 
   test.each(
     WAYS.flatMap((way) => [true, false].map((isObedient) => [way, isObedient ? "leaves" : "ignores"] as const)),
-  )('one that %s and %s translate="no"', async (way, isObedient) => {
+  )('a page that a program translates: one that %s and %s translate="no"', async (way, isObedient) => {
     const [page, plain] = [await openMarket(), await openMarket()];
     await translate(page, way, isObedient === "leaves");
     // Each entry is shown, and the last one is sent.
@@ -151,7 +151,7 @@ describe.skipIf(NO_BROWSER)("with a program that changes the page's text", () =>
     expect(await page.locator(".page-facts > div").count()).toBeGreaterThan(1);
   });
 
-  test("a program that changes numbers again and again is said to", async () => {
+  test("the page says so if a program changes its numbers again and again", async () => {
     const page = await openMarket();
     await page.evaluate(`{
       const text = document.querySelector(".chart-head .legend b").firstChild;

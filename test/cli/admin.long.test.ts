@@ -53,22 +53,25 @@ describe("a result", () => {
     return spawnSync("script", ["-qec", shell, "/dev/null"], { env, encoding: "utf8" }).stdout.replaceAll("\r", "");
   }
 
-  test.skipIf(!hasTerminal)("is for people at a terminal, and JSON into a pipe or with --json", async () => {
-    const { dataDir } = world.server;
-    const piped = (await admin(dataDir, "deposits", "--limit", "2")).out;
-    expect((await admin(dataDir, "deposits", "--limit", "2", "--json")).out).toBe(piped);
-    expect(atTerminal(120, "deposits --limit 2 --json")).toBe(piped);
-    const [{ id, reference }] = (JSON.parse(piped) as { items: [{ id: number; reference: string }] }).items;
-    const [heading, first] = atTerminal(120, "deposits --limit 2").split("\n");
-    expect(heading).toMatch(/^id +amount +reference +created_at +user_id$/);
-    expect(first).toMatch(new RegExp(`^ *${id} +10000\\.00 USDC +${reference} +\\d{4}-.*Z +\\d+$`));
-    expect(atTerminal(40, "deposits --limit 2")).toMatch(new RegExp(`^id +${id}\namount +10000\\.00 USDC\n`));
-    expect(atTerminal(120, "verify")).toMatch(/%\n(ok {6}.*\n)+all \d+ checks passed\n$/);
-  });
+  test.skipIf(!hasTerminal)(
+    "a command's result is for people at a terminal, and JSON into a pipe or with --json",
+    async () => {
+      const { dataDir } = world.server;
+      const piped = (await admin(dataDir, "deposits", "--limit", "2")).out;
+      expect((await admin(dataDir, "deposits", "--limit", "2", "--json")).out).toBe(piped);
+      expect(atTerminal(120, "deposits --limit 2 --json")).toBe(piped);
+      const [{ id, reference }] = (JSON.parse(piped) as { items: [{ id: number; reference: string }] }).items;
+      const [heading, first] = atTerminal(120, "deposits --limit 2").split("\n");
+      expect(heading).toMatch(/^id +amount +reference +created_at +user_id$/);
+      expect(first).toMatch(new RegExp(`^ *${id} +10000\\.00 USDC +${reference} +\\d{4}-.*Z +\\d+$`));
+      expect(atTerminal(40, "deposits --limit 2")).toMatch(new RegExp(`^id +${id}\namount +10000\\.00 USDC\n`));
+      expect(atTerminal(120, "verify")).toMatch(/%\n(ok {6}.*\n)+all \d+ checks passed\n$/);
+    },
+  );
 });
 
 describe("keys rotate", () => {
-  test("keeps live tokens valid: on a running server, on a stopped one, and over a restart", async () => {
+  test("a key's rotation keeps live tokens valid: on a running server, on a stopped one, and over a restart", async () => {
     let { server } = world;
     const first = await signIn(server, "maker@example.com");
     const [oldKid] = await kidsOf(server);
@@ -98,7 +101,7 @@ describe("keys rotate", () => {
     for (const { client } of [first, second, last]) client.close();
   });
 
-  test("leaves files that only the owner reads, and no private part in a retired key", async () => {
+  test("a key's rotation leaves files that only the owner reads, and no private part in a retired key", async () => {
     const { server } = world;
     await admin(server.dataDir, "keys", "rotate");
     const folder = join(server.dataDir, "keys");
@@ -113,7 +116,7 @@ describe("keys rotate", () => {
 });
 
 describe("suspend and restore", () => {
-  test("reject tokens of all kinds, close sockets and cancel orders, and bring back the tokens that the operator restores", async () => {
+  test("suspend and restore reject tokens of all kinds, close sockets and cancel orders, and bring back the tokens that the operator restores", async () => {
     const { server } = world;
     const market = world.market();
     const session = await signIn(server, "maker@example.com");
@@ -176,7 +179,7 @@ describe("suspend and restore", () => {
 });
 
 describe("identity", () => {
-  test("an approval gives tier 2 at once, and a user may apply again after a refusal", async () => {
+  test("an approval of an identity gives tier 2 at once, and a user may apply again after a refusal", async () => {
     const { server } = world;
     const person = await signUp(server, "person@example.com", 1);
     const { client } = person;
@@ -235,7 +238,7 @@ describe("every kind of command", () => {
     expect(twice).toEqual({ code: 1, out: "", errors: "email: already registered\n" });
   }
 
-  test("works on a running server, and as durably on a stopped one", async () => {
+  test("every kind of command works on a running server, and as durably on a stopped one", async () => {
     const { server } = world;
     await useAll(server.dataDir, 1);
     await server.kill();
@@ -248,7 +251,7 @@ describe("every kind of command", () => {
     expectSoundDatabase(server.dataDir);
   });
 
-  test("waits for a starting server, and for a stopping one", async () => {
+  test("a command waits for a starting server, and for a stopping one", async () => {
     const { server } = world;
     const before = await listed(server, "users");
     await server.stop();
@@ -263,7 +266,7 @@ describe("every kind of command", () => {
     world.server = await server.restart();
   });
 
-  test("succeeds several times at once on a stopped server", async () => {
+  test("a command succeeds several times at once on a stopped server", async () => {
     const { server } = world;
     await server.stop();
     const emails = ["a", "b", "c"].map((name) => `${name}@example.com`);
@@ -275,7 +278,7 @@ describe("every kind of command", () => {
     expect(created.sort()).toEqual(emails);
   });
 
-  test("shows the demo seed on an empty folder", async () => {
+  test("a command shows the demo seed on an empty folder", async () => {
     const dataDir = join(temporaryFolder(), "new");
     const { items } = await output<{ items: OperatorUserJson[] }>(dataDir, "users");
     expect(items.map(({ email }) => email)).toEqual(["demo-2@example.com", "demo-1@example.com"]);
@@ -283,7 +286,7 @@ describe("every kind of command", () => {
     expectSoundDatabase(dataDir);
   });
 
-  test("prints the server's error where none can start", async () => {
+  test("a command prints the server's error where none can start", async () => {
     const dataDir = temporaryFolder();
     writeFileSync(join(dataDir, "exchange.db"), "no database at all, but long enough to be taken for one".repeat(20));
     const run = await admin(dataDir, "users");
@@ -322,7 +325,7 @@ function linksOf({ pid }: TestServer): string[] {
 }
 
 describe("NETWORK=off", () => {
-  test("opens no port, takes commands, and stops on SIGTERM", async () => {
+  test("NETWORK=off opens no port, takes commands, and stops on SIGTERM", async () => {
     const { server } = world;
     expect(portsOf(server)).toEqual([server.port]);
     await server.stop();

@@ -167,7 +167,7 @@ const figuresOf = async (client: Client): Promise<object> => {
 };
 
 describe("a copy", () => {
-  test("taken under full load finishes, has every order acknowledged before it, and the exchange trades on", async () => {
+  test("a backup taken under full load finishes, has every order acknowledged before it, and the exchange trades on", async () => {
     const world = await startWorld(SOCKETS);
     const flows = await startFlows(world);
     await untilTaken(flows, ORDERS_BEFORE);
@@ -202,7 +202,7 @@ describe("a copy", () => {
     expectSoundDatabase(dataDirOf(world));
   });
 
-  test("restored has the balances, orders and tokens, and with the keys also the sessions", async () => {
+  test("a restored backup has the balances, orders and tokens, and with the keys also the sessions", async () => {
     const world = await startWorld(2);
     const market = world.market();
     const [maker, other] = [world.client("maker"), world.user()];
@@ -241,7 +241,7 @@ describe("a copy", () => {
     session.client.close();
   });
 
-  test("replaces a file only with --overwrite, together with the files that SQLite would read with it", async () => {
+  test("a backup replaces a file only with --overwrite, together with the files that SQLite would read with it", async () => {
     const file = freshFile();
     commitOf(await admin(dataDirOf(quiet), "backup", file), file);
     const bytes = readFileSync(journalOf(file));
@@ -275,7 +275,7 @@ test("a backup removes what a killed one left, but not what another one writes",
 });
 
 describe("a failed backup leaves no file", () => {
-  test("when the path is invalid", async () => {
+  test("a failed backup leaves no file when the path is invalid", async () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, "taken"));
     writeFileSync(join(folder, "text"), "");
@@ -297,15 +297,18 @@ describe("a failed backup leaves no file", () => {
     expect(readdirSync(folder).sort()).toEqual(["taken", "text"]);
   });
 
-  test.skipIf(spawnSync("prlimit", ["--version"]).status !== 0)("when the disk is full", async () => {
-    const file = freshFile();
-    const run = await adminUnder(["prlimit", "--fsize=65536"], dataDirOf(quiet), "backup", file);
-    expect(run).toMatchObject({ code: 1, out: "", errors: expect.stringMatching(/full|disk I\/O/) });
-    expect(readdirSync(join(file, ".."))).toEqual([]);
-  });
+  test.skipIf(spawnSync("prlimit", ["--version"]).status !== 0)(
+    "a failed backup leaves no file when the disk is full",
+    async () => {
+      const file = freshFile();
+      const run = await adminUnder(["prlimit", "--fsize=65536"], dataDirOf(quiet), "backup", file);
+      expect(run).toMatchObject({ code: 1, out: "", errors: expect.stringMatching(/full|disk I\/O/) });
+      expect(readdirSync(join(file, ".."))).toEqual([]);
+    },
+  );
 
   // The last test with the shared server: it stops the server and corrupts the database.
-  test("when the database is inconsistent", async () => {
+  test("a failed backup leaves no file when the database is inconsistent", async () => {
     await quiet.stop();
     withDatabase(dataDirOf(quiet), (db) => db.exec("UPDATE totals SET house = house + 1"));
     const file = freshFile();
@@ -314,7 +317,7 @@ describe("a failed backup leaves no file", () => {
     expect(readdirSync(join(file, ".."))).toEqual([]);
   });
 
-  test("when it is interrupted", async () => {
+  test("a failed backup leaves no file when it is interrupted", async () => {
     const world = await startWorld(SOCKETS);
     const flows = await startFlows(world);
     await untilTaken(flows, ORDERS_BEFORE);

@@ -35,7 +35,7 @@ async function send(...pieces: (string | Buffer)[]): Promise<ControlResponse> {
 }
 
 describe("routes", () => {
-  test("respond as over HTTP, without a token", async () => {
+  test("the control socket's routes respond as over HTTP, without a token", async () => {
     const operator = await operatorOf(world.server);
     const user = await operator.get<OperatorUserJson>("/admin/users/2");
     expect(await control({ method: "GET", path: "/admin/users/2" })).toEqual({ code: 0, msg: "ok", data: user });
@@ -44,7 +44,7 @@ describe("routes", () => {
     operator.close();
   });
 
-  test("record the shell as the actor of a change, under a generated request id", async () => {
+  test("the control socket's routes record the shell as the actor of a change, under a generated request id", async () => {
     const request = { method: "PATCH", path: "/admin/users/2/terms", body: { trading_fee: 70 } };
     expect(await control(request)).toMatchObject({ code: 0, data: { id: 2, terms: { trading_fee: 70 } } });
     const sql = "SELECT actor, user_id, details, address, request_id FROM audit_log WHERE action = 'user.set_terms'";
@@ -76,7 +76,7 @@ describe("routes", () => {
     ["a body that isn't wanted", { method: "GET", path: "/admin/users", body: {} }, 40000, /^body: /],
     ["an unknown command", { command: "shutdown", args: [] }, 4040, /no such command: shutdown/],
     ["a command of the prototype", { command: "constructor", args: [] }, 4040, /no such command/],
-  ])("%s is rejected with the API's message", async (_what, request, code, message) => {
+  ])("the control socket rejects %s with the API's message", async (_what, request, code, message) => {
     expect(await control(request as ControlRequest)).toEqual({ code, msg: expect.stringMatching(message), data: null });
   });
 
@@ -91,11 +91,11 @@ describe("routes", () => {
     ["a command without arguments", '{"command":"keys rotate"}\n', 40000, /^args: required/],
     ["arguments that are no text", '{"command":"keys rotate","args":[1]}\n', 40000, /^args/],
     ["a line that never ends", "x".repeat(MAX_BODY_BYTES + 1), 40000, /larger than/],
-  ])("%s is rejected", async (_what, bytes, code, message) => {
+  ])("the control socket rejects %s", async (_what, bytes, code, message) => {
     expect(await send(bytes)).toEqual({ code, msg: expect.stringMatching(message), data: null });
   });
 
-  test("a request may be large and arrive in pieces", async () => {
+  test("a request to the control socket may be large and arrive in pieces", async () => {
     const line = JSON.stringify({ method: "POST", path: "/admin/users/2/suspend", body: { note: "é".repeat(30_000) } });
     expect(await send(line.slice(0, 100), line.slice(100, 20_000), `${line.slice(20_000)}\n`)).toMatchObject({
       code: 40000,
@@ -105,7 +105,7 @@ describe("routes", () => {
 });
 
 describe("operators", () => {
-  test("are created, granted and removed; the role applies at once, in open sessions, and over a kill -9", async () => {
+  test("operators are created, granted and removed; the role applies at once, in open sessions, and over a kill -9", async () => {
     const made = await control({ command: "operator create", args: ["New@Example.com"] });
     expect(made).toMatchObject({ code: 0, data: { email: "new@example.com", role: "operator" } });
     const { id, password } = made.data as { id: number; password: string };
@@ -160,7 +160,7 @@ describe("operators", () => {
   });
 
   test.each([["operator create"], ["operator grant"], ["operator remove"]])(
-    "%s requires an email address",
+    "the control socket's %s requires an email address",
     async (command) => {
       for (const args of [[], [""], ["nobody"]]) {
         const answer = await control({ command, args });
@@ -180,7 +180,7 @@ describe("open connections", () => {
     return socket;
   };
 
-  test("a client that half-closes after its request gets the response", async () => {
+  test("a client that half-closes the control socket after its request gets the response", async () => {
     const socket = await connected();
     let text = "";
     socket.setEncoding("utf8").on("data", (part) => {
@@ -193,7 +193,7 @@ describe("open connections", () => {
   });
 
   // The last test: it stops the server.
-  test("never delay a stop: one after its request, one within it, one that never sends any", async () => {
+  test("connections of the control socket never delay a stop: one after its request, one within it, one that never sends any", async () => {
     const [answered, asking, silent] = [await connected(), await connected(), await connected()];
     answered.write('{"method":"GET","path":"/admin/users"}\n');
     answered.resume();

@@ -42,7 +42,9 @@ async function start(env: Record<string, string> = {}): Promise<TestServer> {
 // Side by side: the last one waits most of its time.
 describe.skipIf(!hasPrlimit).concurrent("a full disk", () => {
   for (const threads of variants<number>([1], [2])) {
-    test(`under journal.db stops trading and loses nothing, with ENGINE_THREADS=${threads}`, async ({ expect }) => {
+    test(`a full disk under journal.db stops trading and loses nothing, with ENGINE_THREADS=${threads}`, async ({
+      expect,
+    }) => {
       let server = await start({ ENGINE_THREADS: String(threads) });
       const traffic = seededTraffic(Random.printed(`full disk under journal.db, ${threads} engine threads`));
       await traffic.start(server);
@@ -75,7 +77,7 @@ describe.skipIf(!hasPrlimit).concurrent("a full disk", () => {
     });
   }
 
-  test("under exchange.db alone lets trading go on; with room, or at a start, the tables catch up", async ({
+  test("a full disk under exchange.db alone lets trading go on; with room, or at a start, the tables catch up", async ({
     expect,
   }) => {
     let server = await start();
@@ -121,7 +123,7 @@ describe.skipIf(!hasPrlimit).concurrent("a full disk", () => {
     expectSoundDatabase(server.dataDir);
   });
 
-  test("ends the process in a while, with an exit code that asks for a restart", async ({ expect }) => {
+  test("a full disk ends the process in a while, with an exit code that asks for a restart", async ({ expect }) => {
     const [left, stopped] = [await start(), await start()];
     for (const server of [left, stopped]) {
       limitFiles(server, 1_024);

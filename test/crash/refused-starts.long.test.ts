@@ -145,7 +145,7 @@ describe.each([
   ["a link to nothing", linkToNothing, "is a link to nothing"],
   ["a link to itself", linkToItself, "can't be read (ELOOP)"],
 ])("%s", (_, make, says) => {
-  test.each([...FILES, ...FOLDERS])("in place of %s", async (name) => {
+  test.each([...FILES, ...FOLDERS])("the start is refused: in place of %s", async (name) => {
     expect(await lineOf(damagedCopy(inPlaceOf(name, make)))).toContain(`${name} ${says}`);
   });
 });
@@ -176,7 +176,7 @@ describe("archives, which only old order updates need: the start says what is wr
   const makers = { pipe, linkToNothing, linkToItself, folderAt, fileAt };
   test.each(
     Object.entries(makers).flatMap(([name, make]) => [".json", ".log.gz"].map((end) => [name, end, make] as const)),
-  )("%s in place of one's %s", async (_, ending, make) => {
+  )("the start goes on, and says what is wrong, with %s in place of an archive's %s", async (_, ending, make) => {
     let name = "";
     const folder = damagedCopy((copy) => {
       name = firstArchive(copy, ending);
@@ -199,7 +199,7 @@ describe("without tables, the start builds them as rebuild does", () => {
   test.each([
     ["gone", gone],
     ["empty", (folder: string): void => writeFileSync(join(folder, "exchange.db"), "")],
-  ])("%s", async (_, damage) => {
+  ])("a start without tables builds them as rebuild does: %s", async (_, damage) => {
     const server = await TestServer.start({ dataDir: damagedCopy(damage) });
     await server.stop();
     expect(verifyFiles(join(server.dataDir, "exchange.db")).filter(({ ok }) => !ok)).toEqual([]);
@@ -232,7 +232,7 @@ describe("without tables, the start builds them as rebuild does", () => {
       ),
       "there is FOLDER/log/snapshot.db, but no exchange.db and no batch in journal.db",
     ],
-  ])("but not from a log with %s", async (_, damage, line) => {
+  ])("a start doesn't build tables from a log with %s", async (_, damage, line) => {
     const folder = damagedCopy(damage);
     expect(await lineOf(folder)).toMatch(line);
     expect(readdirSync(folder).filter((name) => name.startsWith("exchange.db"))).toEqual([]);
@@ -242,13 +242,16 @@ describe("without tables, the start builds them as rebuild does", () => {
 const isRoot = process.getuid?.() === 0;
 
 describe("what the user of the server may not read", () => {
-  test.each(["journal.db", "exchange.db", "log"])("%s", async (name) => {
-    const folder = damagedCopy(() => {});
-    if (isRoot) for (const path of [".", ...readdirSync(folder)]) chownSync(join(folder, path), NOBODY, NOBODY);
-    chmodSync(join(folder, name), 0o000);
-    expect(await lineOf(folder, isRoot ? NOBODY : undefined)).toBe(`${name} can't be read (EACCES)`);
-    chmodSync(join(folder, name), 0o700);
-  });
+  test.each(["journal.db", "exchange.db", "log"])(
+    "a start names what the user of the server may not read: %s",
+    async (name) => {
+      const folder = damagedCopy(() => {});
+      if (isRoot) for (const path of [".", ...readdirSync(folder)]) chownSync(join(folder, path), NOBODY, NOBODY);
+      chmodSync(join(folder, name), 0o000);
+      expect(await lineOf(folder, isRoot ? NOBODY : undefined)).toBe(`${name} can't be read (EACCES)`);
+      chmodSync(join(folder, name), 0o700);
+    },
+  );
 });
 
 test("a full disk", async ({ skip }) => {

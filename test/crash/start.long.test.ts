@@ -30,21 +30,24 @@ async function start(options: Parameters<typeof TestServer.start>[0]): Promise<T
 }
 
 describe("a wrong environment variable stops the start with one line that names it", () => {
-  test.for(["DATA_DIR", "SEED_FILE", "HOST", "PORT", "TLS_KEY"])("%s", async (name) => {
-    const folder = temporaryFolder();
-    const other = createServer();
-    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-    const { port } = other.address() as { port: number };
-    const plain = join(folder, "plain");
-    writeFileSync(plain, JSON.stringify({ users: [1, 2].map((n) => ({ email: `a${n}@b.c`, deposit: 8e15 })) }));
-    const values: Record<string, string> = { HOST: "256.0.0.1", PORT: String(port) };
-    const { code, errors } = await TestServer.refuse({ env: { [name]: values[name] ?? plain } });
-    other.close();
-    const [line, ...rest] = errors.trim().split("\n");
-    expect([line, code]).toEqual([expect.stringMatching(/^cannot start: /), 1]);
-    expect(line).toContain(name);
-    expect(rest, errors).toEqual([]);
-  });
+  test.for(["DATA_DIR", "SEED_FILE", "HOST", "PORT", "TLS_KEY"])(
+    "a wrong environment variable stops the start with one line that names it: %s",
+    async (name) => {
+      const folder = temporaryFolder();
+      const other = createServer();
+      await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+      const { port } = other.address() as { port: number };
+      const plain = join(folder, "plain");
+      writeFileSync(plain, JSON.stringify({ users: [1, 2].map((n) => ({ email: `a${n}@b.c`, deposit: 8e15 })) }));
+      const values: Record<string, string> = { HOST: "256.0.0.1", PORT: String(port) };
+      const { code, errors } = await TestServer.refuse({ env: { [name]: values[name] ?? plain } });
+      other.close();
+      const [line, ...rest] = errors.trim().split("\n");
+      expect([line, code]).toEqual([expect.stringMatching(/^cannot start: /), 1]);
+      expect(line).toContain(name);
+      expect(rest, errors).toEqual([]);
+    },
+  );
 });
 
 test("a seed is loaded once, even if the server is killed repeatedly while it loads", async () => {

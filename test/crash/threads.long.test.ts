@@ -46,7 +46,7 @@ describe.concurrent("a thread that trading can't do without", () => {
     ],
   );
   for (const [name, how, threads] of deaths) {
-    test(`${name}: ${how}`, async ({ expect }) => {
+    test(`a thread that trading can't do without: ${name}: ${how}`, async ({ expect }) => {
       const fast: Record<string, string> = how === "loop" ? { FAST: String(FAST) } : {};
       const [server, death] = await start({ ENGINE_THREADS: String(threads), ...fast });
       const traffic = seededTraffic(Random.printed(`${name}: ${how}`));
@@ -82,7 +82,7 @@ describe.concurrent("a thread of a pool is replaced, and trading goes on", () =>
     ["woken", "throw"],
     ["working", "exit"],
   ] as const) {
-    test(`${when}: ${how}`, async ({ expect }) => {
+    test(`a thread of a pool is replaced, and trading goes on: ${when}: ${how}`, async ({ expect }) => {
       const seed = seedOf({ users: 1, named: { person: { password: PASSWORD } } });
       const [server, death] = await start({}, seed);
       const client = new Client(server, tokenOf("user0"));

@@ -59,7 +59,7 @@ describe.skipIf(NO_OPENSSL)("TLS", () => {
     expect(response.statusCode).toBe(200);
   });
 
-  test("the session cookie is secure", async () => {
+  test("the session cookie is secure over TLS", async () => {
     const body = { email: "owner@example.com", password: PASSWORD, cookie: true };
     const { response } = await post("/auth/login", body, { Origin: `https://${HOST}:${server.port}` });
     expect(response.headers["set-cookie"]).toEqual([
@@ -92,7 +92,7 @@ describe.skipIf(NO_OPENSSL)("TLS", () => {
     expect(socket.readyState).not.toBe(WebSocket.OPEN);
   });
 
-  test("a certificate or key that is wrong, missing or unset stops the start", async () => {
+  test("a TLS certificate or key that is wrong, missing or unset stops the start", async () => {
     const none = join(folder, "none.pem");
     const [otherKey, otherCert] = [join(folder, "other-key.pem"), join(folder, "other-cert.pem")];
     makeCertificate(otherKey, otherCert);

@@ -125,7 +125,7 @@ test("each is run by a test", () => {
 });
 
 describe("served until Ctrl-C, twice", () => {
-  test.each(Object.entries(SERVES))("%s", { timeout: 320_000 }, async (command, until) => {
+  test.each(Object.entries(SERVES))("served until Ctrl-C, twice: %s", { timeout: 320_000 }, async (command, until) => {
     for (let n = 0; n < 2; n++) {
       const { code, output } = await serve(fillIn(command), until);
       expect(output).not.toMatch(STACK);
@@ -153,19 +153,23 @@ describe("the operator's commands, twice, on a stopped exchange", () => {
   }, 60_000);
 
   let created = 0;
-  test.each(commands)("%s", { timeout: 60_000 }, async (command) => {
-    const email = /operator create/.test(command) ? `new${++created}@example.com` : "user@example.com";
-    const filled = fillIn(command)
-      .replace("USER", email)
-      .replace("/var/backups/exchange", join(folder, "backups"))
-      .replace(/ REFERENCE$/, " reference");
-    for (const codes of [firstOf(command), command.includes("COMMAND") ? [2] : [0, 1]]) {
-      const { code, output } = await run(filled);
-      expect(output).not.toMatch(STACK);
-      expect(codes, output).toContain(code);
-    }
-    expect(existsSync(join(folder, "data/exchange.db"))).toBe(true);
-  });
+  test.each(commands)(
+    "the operator's command runs twice on a stopped exchange: %s",
+    { timeout: 60_000 },
+    async (command) => {
+      const email = /operator create/.test(command) ? `new${++created}@example.com` : "user@example.com";
+      const filled = fillIn(command)
+        .replace("USER", email)
+        .replace("/var/backups/exchange", join(folder, "backups"))
+        .replace(/ REFERENCE$/, " reference");
+      for (const codes of [firstOf(command), command.includes("COMMAND") ? [2] : [0, 1]]) {
+        const { code, output } = await run(filled);
+        expect(output).not.toMatch(STACK);
+        expect(codes, output).toContain(code);
+      }
+      expect(existsSync(join(folder, "data/exchange.db"))).toBe(true);
+    },
+  );
 
   /** The exit codes of the first run: this exchange lacks some archives, markets and second factors that the documents name. */
   function firstOf(command: string): readonly number[] {

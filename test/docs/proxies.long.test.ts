@@ -171,7 +171,7 @@ describe.each([NGINX, CADDY])("$program", (proxy) => {
     await world?.stop();
   });
 
-  test("orders, errors and request ids pass unchanged", async () => {
+  test("orders, errors and request ids pass a proxy unchanged", async () => {
     const placed = await ask(ports.secure, "/api/v1/orders", post(order, { "X-Request-Id": "mine-1" }));
     expect([placed.status, json(placed).code]).toEqual([202, 0]);
     expect(placed.headers["x-request-id"]).toBe("mine-1");
@@ -183,13 +183,13 @@ describe.each([NGINX, CADDY])("$program", (proxy) => {
     expect([unknown.status, json(unknown).code]).toEqual([404, 4040]);
   });
 
-  test("API documents are compressed", async () => {
+  test("API documents pass a proxy compressed", async () => {
     const { headers, body } = await ask(ports.secure, "/openapi.json", { headers: { "Accept-Encoding": "gzip" } });
     expect(headers["content-encoding"]).toBe("gzip");
     expect((JSON.parse(gunzipSync(body).toString()) as { openapi: string }).openapi).toMatch(/^3\.1/);
   });
 
-  test("a body above 64 KiB is 413 in the API's envelope", async () => {
+  test("a body above 64 KiB through a proxy is 413 in the API's envelope", async () => {
     for (const size of [65_537, 300_000]) {
       const large = await ask(ports.secure, "/api/v1/orders", post({ text: "x".repeat(size) }));
       expect([large.status, json(large).code, json(large).data]).toEqual([413, 40000, null]);
@@ -198,7 +198,7 @@ describe.each([NGINX, CADDY])("$program", (proxy) => {
     }
   });
 
-  test("a WebSocket is upgraded and receives order updates; logs contain no token", async () => {
+  test("a WebSocket passes a proxy and receives order updates; logs contain no token", async () => {
     const socket = new WebSocket(`wss://${HOST}:${ports.secure}/api/v1/ws?token=${token}`, {
       rejectUnauthorized: false,
     });
@@ -220,7 +220,7 @@ describe.each([NGINX, CADDY])("$program", (proxy) => {
     expect(log()).not.toContain(token);
   });
 
-  test("metrics are for this machine only", async () => {
+  test("behind a proxy, metrics are for this machine only", async () => {
     const { status } = await ask(ports.secure, "/metrics", { headers: { "X-Forwarded-For": "203.0.113.9" } });
     // nginx allows this machine, Caddy no machine.
     expect(status).toBe(proxy === NGINX ? 200 : 404);
@@ -244,7 +244,7 @@ describe.each([NGINX, CADDY])("$program", (proxy) => {
     expect([long.status, json(long).code]).toEqual([400, 40000]);
   });
 
-  test("an exchange that dies with a request in flight gives 50000, one that is down 50300 with Retry-After", async () => {
+  test("behind a proxy, an exchange that dies with a request in flight gives 50000, one that is down 50300 with Retry-After", async () => {
     world.server.signal("SIGSTOP");
     // The kernel still accepts connections and bytes for a stopped process: the proxy forwards the order and waits.
     const pending = ask(ports.secure, "/api/v1/orders", post({ ...order, client_order_id: "in-flight" }));

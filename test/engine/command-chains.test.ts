@@ -163,19 +163,19 @@ describe("a chain around the end of a batch", () => {
     return thread.read(MAX_BATCH_COMMANDS - fitting + CHAIN);
   };
 
-  test("is in one batch, wherever the batch's bound falls", async () => {
+  test("a chain around the end of a batch is in one batch, wherever the batch's bound falls", async () => {
     await start(EVENT_RING_RECORDS);
     for (const fitting of [0, 1, 2, QUOTES, CHAIN - 1, CHAIN, CHAIN + 1, MAX_CHAIN_COMMANDS, MAX_CHAIN_COMMANDS + 1]) {
       expect(standTogether(await handOver(fitting, true)), `${fitting} commands fit`).toBe(true);
     }
   });
 
-  test("without the flag it is split", async () => {
+  test("without the flag, a chain around the end of a batch is split", async () => {
     await start(EVENT_RING_RECORDS);
     for (const fitting of [1, QUOTES, CHAIN - 1]) expect(standTogether(await handOver(fitting, false))).toBe(false);
   });
 
-  test("the batch ends before a chain that might not fit, and includes one that does", async () => {
+  test("a batch ends before a chain that might not fit, and includes one that does", async () => {
     await start(EVENT_RING_RECORDS);
     for (const [before, ends] of [
       [MAX_BATCH_COMMANDS - MAX_CHAIN_COMMANDS, false],
@@ -220,21 +220,21 @@ describe("a chain before the end of the event ring", () => {
     heldCounts.push(held);
   }
 
-  test("starts once there is room for the whole chain", async () => {
+  test("a chain before the end of the event ring starts once there is room for the whole chain", async () => {
     await start(RECORDS);
     for (const held of [...heldCounts, RECORDS - CHAIN_ROOM, RECORDS - CHAIN_ROOM + 1]) {
       expect(standTogether(await handOver(held, true)), `${held} records held`).toBe(true);
     }
   });
 
-  test("without the flag it is split", async () => {
+  test("without the flag, a chain before the end of the event ring is split", async () => {
     await start(RECORDS);
     const together: boolean[] = [];
     for (const held of heldCounts) together.push(standTogether(await handOver(held, false)));
     expect(together.filter((whole) => !whole).length).toBeGreaterThan(5);
   });
 
-  test("the thread sleeps while the chain waits", async () => {
+  test("the thread sleeps while a chain waits for room in the event ring", async () => {
     await start(RECORDS);
     const held = RECORDS - CHAIN_ROOM + 1;
     thread.handOver(fillers(held - STAMP));
@@ -266,7 +266,7 @@ describe("a gateway's mistakes with chains end the thread", () => {
     });
   }
 
-  test("the longest chain is accepted", async () => {
+  test("a chain of one more than the longest ends the thread; the longest is accepted", async () => {
     await start(EVENT_RING_RECORDS);
     thread.handOver(whole(fillers(MAX_CHAIN_COMMANDS)));
     expect(await thread.read(MAX_CHAIN_COMMANDS)).toHaveLength(MAX_CHAIN_COMMANDS);

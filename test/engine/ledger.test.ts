@@ -42,7 +42,7 @@ const amount = fc.oneof(
 );
 
 describe("arithmetic", () => {
-  test("notional, fee and rebate are exact up to the largest order", () => {
+  test("the ledger's notional, fee and rebate are exact up to the largest order", () => {
     fc.assert(
       fc.property(price, quantity, fc.boolean(), (p, q, pat) => {
         const n = BigInt(p) * BigInt(q) * 100n;
@@ -329,7 +329,7 @@ const dayStep = fc.constant<Step>((pair) => {
 });
 
 describe("beside the reference", () => {
-  test("balances, positions with cost and profit, collateral, house and activity agree after each step", () => {
+  test("the ledger and the reference agree after each step on balances, positions with cost and profit, collateral, house and activity", () => {
     const step = fc.oneof(
       { weight: 6, arbitrary: directStep },
       { weight: 6, arbitrary: setStep },
@@ -477,7 +477,7 @@ describe("what must not happen ends the process", () => {
     ["a purchase beyond the balance", (ledger) => ledger.fill(fillEvent({ quantity: 3 }), 1)],
     ["a sale of what isn't owned", (ledger) => ledger.fill(fillEvent({ side: Side.sell }), 1)],
   ];
-  test.for(wrong)("%s", ([, act]) => {
+  test.for(wrong)("what must not happen in the ledger ends the process: %s", ([, act]) => {
     expect(() => act(withMoney())).toThrow();
   });
 });

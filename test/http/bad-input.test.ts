@@ -105,7 +105,7 @@ const withOwnQuery = ROUTES.filter(({ query, oauth }) => {
 });
 
 describe("tokens", () => {
-  test.for(named(guarded))("%s", async ([, route]) => {
+  test.for(named(guarded))("a token: %s", async ([, route]) => {
     const own = tokenOf("user0");
     for (const header of [null, "", "Bearer", "Bearer ", "Basic dTpw", "Token x", own, "Bearer nobody's"]) {
       const answer = await send(anonymous, route, undefined, header === null ? {} : { Authorization: header });
@@ -122,7 +122,7 @@ describe("tokens", () => {
     }
   });
 
-  test("the scheme's case doesn't matter", async () => {
+  test("the case of a token's scheme doesn't matter", async () => {
     const headers = { Authorization: `bEARER ${user.token}` };
     expect(await anonymous.request("GET", "/wallet/balance", { headers })).toMatchObject({ status: 200 });
   });
@@ -151,7 +151,7 @@ describe("methods", () => {
   const paths = new Map<string, Route[]>();
   for (const route of ROUTES) paths.set(withPrefix(route), [...(paths.get(withPrefix(route)) ?? []), route]);
 
-  test.for([...paths])("%s", async ([, routes]) => {
+  test.for([...paths])("a method: %s", async ([, routes]) => {
     const methods = routes.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [String(method)]));
     const path = pathOf(routes[0]!);
     const ofIds = ROUTES.filter((route) => route.path === BESIDE_IDS[routes[0]!.path]);
@@ -222,7 +222,7 @@ describe("path ids", () => {
     ...["%", "%zz", "..", "*", "1;", "1,2", "%c0%af", "a".repeat(300), "999999999"],
   ];
   const withId = ROUTES.filter(({ path }) => path.includes(":") && !path.endsWith("/callback"));
-  test.for(named(withId))("%s", async ([, route]) => {
+  test.for(named(withId))("an id in the path: %s", async ([, route]) => {
     const count = route.path.split(":").length - 1;
     for (let at = 0; at < count; at++) {
       for (const id of bad) expectCode(await send(callerOf(route), route, pathOf(route, at, id)), 404, 4040);
@@ -237,7 +237,7 @@ describe("path ids", () => {
 });
 
 describe("queries", () => {
-  test.for(named(withOwnQuery))("%s", async ([, route]) => {
+  test.for(named(withOwnQuery))("a query: %s", async ([, route]) => {
     const path = pathOf(route);
     const caller = callerOf(route);
     for (const name of ["nothing", "__proto__", "constructor", "toString", "limit%20", "a".repeat(200)]) {
@@ -252,7 +252,7 @@ describe("queries", () => {
   });
 
   test.for(named(ROUTES.filter(({ query }) => "cursor" in (query as unknown as ObjectSchema).properties)))(
-    "a malformed cursor: %s",
+    "a malformed cursor in a query: %s",
     async ([, route]) => {
       const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
       const values = [{}, [], ["1"], [1, 2, 3], [1.5], [null], [1e300], "x", null, { length: 1, 0: 1 }];
@@ -268,13 +268,13 @@ describe("queries", () => {
     },
   );
 
-  test("a range that ends before it starts", async () => {
+  test("a query's range that ends before it starts", async () => {
     expectCode(await user.request("GET", "/wallet/transactions?from=2&to=1"), 400, 40000, "from");
   });
 });
 
 describe("bodies", () => {
-  test.for(named(withBody))("%s: no JSON object", async ([, route]) => {
+  test.for(named(withBody))("a body of %s: no JSON object", async ([, route]) => {
     const good = JSON.stringify(bodyOf(route.path, market));
     const bad: (string | Buffer)[] = [
       ...["", " ", "{", "}", good.slice(0, -1), `${good}x`, `${good}{}`, "{'a':1}", "{a:1}", "undefined", "NaN"],
@@ -294,7 +294,7 @@ describe("bodies", () => {
     }
   });
 
-  test.for(named(withBody))("%s: wrong content types", async ([, route]) => {
+  test.for(named(withBody))("a body of %s: wrong content types", async ([, route]) => {
     const form = "application/x-www-form-urlencoded";
     const wrong = ["text/plain", form, "application/jsonx", "json", "multipart/form-data"];
     for (const type of wrong) {
@@ -307,7 +307,7 @@ describe("bodies", () => {
     }
   });
 
-  test.for(named(withBody))("%s: unknown and missing fields", async ([, route]) => {
+  test.for(named(withBody))("a body of %s: unknown and missing fields", async ([, route]) => {
     const good = bodyOf(route.path, market);
     for (const name of ["nothing", "__proto__", "constructor", "prototype", "hasOwnProperty", "id", "", "Price", "ü"]) {
       for (const value of ["1", "null", '{"price":1}']) {
@@ -326,7 +326,7 @@ describe("bodies", () => {
     expect(({} as Record<string, unknown>)["price"]).toBeUndefined();
   });
 
-  test.for(named(withBody))("%s: each field with wrong values", async ([, route]) => {
+  test.for(named(withBody))("a body of %s: each field with wrong values", async ([, route]) => {
     const good = bodyOf(route.path, market);
     for (const [name, schema] of Object.entries((route.body as unknown as ObjectSchema).properties)) {
       for (const value of wrongValues(schema)) {
@@ -337,7 +337,7 @@ describe("bodies", () => {
     }
   });
 
-  test("each field of a quote with wrong values", async () => {
+  test("a body of a quote: each field with wrong values", async () => {
     const { quotes } = bodyOf("/quotes/:market_id", market) as { quotes: [Record<string, unknown>] };
     const route = ROUTES.find(({ path }) => path === "/quotes/:market_id")!;
     const { items } = (route.body as unknown as ObjectSchema).properties["quotes"]!;
@@ -355,34 +355,40 @@ describe("bodies", () => {
     expectCode(await user.requestRoot("PUT", pathOf(route), { body }), 400, 40000, /unknown field/);
   });
 
-  test.for(Object.entries(BatchOperations))("%s in a batch: each field with wrong values", async ([op, given]) => {
-    const { properties, required = [] } = given as unknown as ObjectSchema;
-    const good: Record<string, unknown> = { op, ...(op === "place" ? bodyOf("/orders", market) : { id: 999_999_999 }) };
-    if (op === "amend") good["price"] = 11;
-    const wrong: [name: string, operation: string][] = required.map((name) => {
-      return [name, JSON.stringify({ ...good, [name]: undefined })];
-    });
-    for (const [name, schema] of Object.entries(properties)) {
-      for (const value of wrongValues(schema)) wrong.push([name, textWith(good, name, value)]);
-    }
-    for (const name of ["nothing", "__proto__", "constructor", "operations", "", "Op"]) {
-      wrong.push(["unknown field", textWith(good, name, "1")]);
-    }
-    expect(wrong.length).toBeGreaterThan(20);
-    for (let at = 0; at < wrong.length; at += 50) {
-      const some = wrong.slice(at, at + 50);
-      const body = `{"operations":[${some.map(([, operation]) => operation).join(",")}]}`;
-      type Results = { results: { code: number; msg: string; data: null }[] };
-      const { status, data } = await user.request<Results>("POST", "/orders/batch", { body });
-      expect([status, data.results.length]).toEqual([202, some.length]);
-      for (const [i, { code, msg, data: order }] of data.results.entries()) {
-        const [name, operation] = some[i]!;
-        expect([operation, code, msg, order]).toEqual([operation, 40000, expect.stringContaining(name), null]);
+  test.for(Object.entries(BatchOperations))(
+    "a body of %s in a batch: each field with wrong values",
+    async ([op, given]) => {
+      const { properties, required = [] } = given as unknown as ObjectSchema;
+      const good: Record<string, unknown> = {
+        op,
+        ...(op === "place" ? bodyOf("/orders", market) : { id: 999_999_999 }),
+      };
+      if (op === "amend") good["price"] = 11;
+      const wrong: [name: string, operation: string][] = required.map((name) => {
+        return [name, JSON.stringify({ ...good, [name]: undefined })];
+      });
+      for (const [name, schema] of Object.entries(properties)) {
+        for (const value of wrongValues(schema)) wrong.push([name, textWith(good, name, value)]);
       }
-    }
-  });
+      for (const name of ["nothing", "__proto__", "constructor", "operations", "", "Op"]) {
+        wrong.push(["unknown field", textWith(good, name, "1")]);
+      }
+      expect(wrong.length).toBeGreaterThan(20);
+      for (let at = 0; at < wrong.length; at += 50) {
+        const some = wrong.slice(at, at + 50);
+        const body = `{"operations":[${some.map(([, operation]) => operation).join(",")}]}`;
+        type Results = { results: { code: number; msg: string; data: null }[] };
+        const { status, data } = await user.request<Results>("POST", "/orders/batch", { body });
+        expect([status, data.results.length]).toEqual([202, some.length]);
+        for (const [i, { code, msg, data: order }] of data.results.entries()) {
+          const [name, operation] = some[i]!;
+          expect([operation, code, msg, order]).toEqual([operation, 40000, expect.stringContaining(name), null]);
+        }
+      }
+    },
+  );
 
-  test("compressed, or in another encoding: the message names the header", async () => {
+  test("a body that is compressed, or in another encoding: the message names the header", async () => {
     const body = JSON.stringify(bodyOf("/orders", market));
     const wrong: [headers: Record<string, string>, message: string][] = [
       [{ "Content-Encoding": "gzip" }, "Content-Encoding: a body must not be compressed"],
@@ -432,7 +438,7 @@ describe("bodies", () => {
       return [answer.status, answer.body.toString()];
     };
 
-    test.for(named(withoutBody))("%s refuses any, and does nothing", async ([, route]) => {
+    test.for(named(withoutBody))("%s, which takes no body, rejects any, and does nothing", async ([, route]) => {
       for (const [name, body, headers] of bodies) {
         expect([name, ...(await ask(route, body, headers))]).toEqual([
           name,
@@ -442,14 +448,17 @@ describe("bodies", () => {
       }
     });
 
-    test.for(named(withoutBody.filter(({ method }) => method === "GET")))("%s accepts {}", async ([, route]) => {
-      const [status] = await ask(route, null);
-      for (const body of ["{}", " { }\n", Buffer.from([0x80])]) {
-        expect([body, (await ask(route, body))[0]]).toEqual([body, status]);
-      }
-    });
+    test.for(named(withoutBody.filter(({ method }) => method === "GET")))(
+      "%s, which takes no body, accepts {}",
+      async ([, route]) => {
+        const [status] = await ask(route, null);
+        for (const body of ["{}", " { }\n", Buffer.from([0x80])]) {
+          expect([body, (await ask(route, body))[0]]).toEqual([body, status]);
+        }
+      },
+    );
 
-    test("DELETE accepts {}", async () => {
+    test("DELETE accepts {} as body", async () => {
       const place = async (): Promise<number> => (await user.place(bodyOf("/orders", market) as never)).id;
       for (const body of ["{}", "", "{ }"]) {
         expect(await user.request("DELETE", `/orders/${await place()}`, { body })).toMatchObject({ status: 202 });
@@ -457,7 +466,7 @@ describe("bodies", () => {
     });
   });
 
-  test("unusual but valid JSON is accepted: 10.0 and 1e1 for 10, spaces, escapes, a charset, capital letters", async () => {
+  test("unusual but valid JSON is accepted in a body: 10.0 and 1e1 for 10, spaces, escapes, a charset, capital letters", async () => {
     const good = JSON.stringify({ ...bodyOf("/orders", market), client_order_id: "odd" });
     const bodies = [
       good.replace('"price":10', '"price":10.0'),
@@ -479,7 +488,7 @@ describe("bodies", () => {
     for (const id of ids) await user.cancel(id);
   });
 
-  test("of a key that is there twice, the last value counts, as documented", async () => {
+  test("of a key that is in a body twice, the last value counts, as documented", async () => {
     const good = JSON.stringify({ ...bodyOf("/orders", market), price: 12 });
     const body = good
       .replace("{", '{"price":11,"client_order_id":"first",')
@@ -490,7 +499,7 @@ describe("bodies", () => {
   });
 
   describe.for(named(withBody))("%s: more than 64 KiB", ([, route]) => {
-    test.for([65_537, 100_000, 2_000_000])("%i bytes", async (size) => {
+    test.for([65_537, 100_000, 2_000_000])("a body of more than 64 KiB: %i bytes", async (size) => {
       const body = JSON.stringify(bodyOf(route.path, market)).padEnd(size, " ");
       for (const headers of [{}, { "Transfer-Encoding": "chunked" }] as Record<string, string>[]) {
         try {
@@ -522,7 +531,7 @@ describe("bodies", () => {
     await user.cancel(id);
   });
 
-  test("an unread body, and a refused one, don't disturb the next request", async () => {
+  test("an unread body, and a rejected one, don't disturb the next request", async () => {
     for (let i = 0; i < 3; i++) {
       const body = JSON.stringify({ padding: "x".repeat(20_000) });
       expectCode(await user.request("GET", "/time", { body }), 400, 40000, "takes none");
@@ -535,7 +544,7 @@ describe("bodies", () => {
 });
 
 describe("request ids", () => {
-  test("a valid one is echoed, any other is replaced", async () => {
+  test("a valid request id is echoed, any other is replaced", async () => {
     for (const id of ["a", "x".repeat(64), "Az09._-"]) {
       const { headers } = await user.send("GET", "/api/v1/time", { "X-Request-Id": id }, null);
       expect(headers["x-request-id"]).toBe(id);
@@ -568,11 +577,14 @@ describe("bytes", () => {
     ["a chunk of no size", "POST /api/v1/orders HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n"],
   ];
 
-  test.for(requests)("%s: refused or closed, never a 5xx other than 505", async ([, bytes]) => {
-    const text = await exchange(world.server.port, bytes, (got) => got.includes("\r\n\r\n"), true);
-    expect(text).not.toMatch(/^HTTP\/1\.1 (50[0-4])/);
-    expect(await user.request("GET", "/time")).toMatchObject({ status: 200 });
-  });
+  test.for(requests)(
+    "bytes that are no request: %s: refused or closed, never a 5xx other than 505",
+    async ([, bytes]) => {
+      const text = await exchange(world.server.port, bytes, (got) => got.includes("\r\n\r\n"), true);
+      expect(text).not.toMatch(/^HTTP\/1\.1 (50[0-4])/);
+      expect(await user.request("GET", "/time")).toMatchObject({ status: 200 });
+    },
+  );
 
   test("clients that disconnect amid a request, or before its response, harm nobody", async () => {
     const body = JSON.stringify({ ...bodyOf("/orders", market), time_in_force: "ioc" });

@@ -29,7 +29,7 @@ describe("an address has one form", () => {
     ["0:0:0:9::192.0.2.7", "0:0:0:9::/64"],
     ["", ""],
   ];
-  test.for(cases)("%s is %s", ([address, expected]) => {
+  test.for(cases)("an address has one form: %s is %s", ([address, expected]) => {
     expect(read(address, "")).toBe(expected);
     expect(read(address, "")).toBe(expected);
   });
@@ -81,7 +81,7 @@ describe("behind trusted proxies", () => {
     ["a zone is junk", "10.1.1.1", "fe80::1%eth0", "10.1.1.1"],
     ["a port is junk", "10.1.1.1", "192.0.2.7:80", "10.1.1.1"],
   ];
-  test.for(cases)("%s", ([, peer, header, expected]) => {
+  test.for(cases)("behind trusted proxies, the client's address: %s", ([, peer, header, expected]) => {
     expect(read(peer, header)).toBe(expected);
     expect(read(peer, header)).toBe(expected);
   });

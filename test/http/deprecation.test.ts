@@ -130,11 +130,11 @@ describe("each response announces it", () => {
     ["POST", "/old/sign-in", { body: "{", headers: { "Content-Type": "application/json" } }, 400],
     ["POST", "/old/sign-in", json({ email: "x".repeat(9_000) }), 413],
     ["POST", "/old/oauth", json({}), 400],
-  ] as const)("%s %s %j: %i", async (method, path, init, status) => {
+  ] as const)("each response announces a deprecation: %s %s %j: %i", async (method, path, init, status) => {
     expect(await headersOf(method, path, init)).toEqual([status, ANNOUNCED]);
   });
 
-  test("when a limit is passed, by address and by the e-mail of a sign-in", async () => {
+  test("a response announces a deprecation when a limit is passed, by address and by the e-mail of a sign-in", async () => {
     const all = await Promise.all(Array.from({ length: 6 }, () => headersOf("GET", "/old/broken")));
     expect(all).toContainEqual([429, ANNOUNCED]);
     const named = json({ email: "a@example.com" });
@@ -143,7 +143,7 @@ describe("each response announces it", () => {
     expect(tries.at(-1)).toEqual([429, ANNOUNCED]);
   });
 
-  test("while the exchange is closed", async () => {
+  test("a response announces a deprecation while the exchange is closed", async () => {
     lifecycle.rejection = overloaded("starting");
     expect(await headersOf("GET", "/old")).toEqual([ErrorKind.overloaded.status, ANNOUNCED]);
     lifecycle.rejection = null;
@@ -168,11 +168,11 @@ describe("the route table is rejected", () => {
     [{ since: "yesterday" }, /is a day/],
     [{ since: "2026-12-01T10:00:00Z" }, /is a day/],
     [{ link: "/changes" }, /URL/],
-  ])("with %j", (more, text) => {
+  ])("the route table is rejected with %j", (more, text) => {
     expect(() => compile(more)).toThrow(text);
   });
 
-  test("but not with thirty days' notice; a link is optional", () => {
+  test("a deprecation needs thirty days' notice; a link is optional", () => {
     expect(compile({ sunset: "2026-12-31" })).toHaveLength(1);
     const { link: _, ...days } = deprecated;
     expect(deprecationHeaders(days).map(([name]) => name)).toEqual(["Deprecation", "Sunset"]);

@@ -60,7 +60,7 @@ describe("before any restart", () => {
     user = world.client("payee", 0, 8);
   });
 
-  test("a repeat gets the first response and has no effect; another body, or another route, is a conflict", async () => {
+  test("a repeat with an idempotency key gets the first response and has no effect; another body, or another route, is a conflict", async () => {
     const first = await split(user, "split-1", market, 10);
     expect(first.status).toBe(200);
     const again = await split(user, "split-1", market, 10);
@@ -100,7 +100,7 @@ describe("before any restart", () => {
     expect((await session.balance()).held).toBe(0);
   });
 
-  test("many requests at once with one key are one, and all get its response; one with another body gets 40900", async () => {
+  test("many requests at once with one idempotency key are one, and all get its response; one with another body gets 40900", async () => {
     const before = await user.balance();
     const sent = Array.from({ length: 8 }, (_, i) => split(user, "race", market, i === 5 ? 2 : 1));
     const answers = await Promise.all(sent);
@@ -118,7 +118,7 @@ describe("before any restart", () => {
     await session.data("DELETE", `/wallet/withdrawals/${made[0]!.data.id}`);
   });
 
-  test("a rejected request has no effect, and its key stays free", async () => {
+  test("a rejected request has no effect, and its idempotency key stays free", async () => {
     const poor = world.client("poor");
     await expectRefused(split(poor, "again", market, 2), 422, 42201);
     await expectRefused(split(poor, "again", { ...market, id: 999 }, 1), 404, 4040);
@@ -130,7 +130,7 @@ describe("before any restart", () => {
     expect((await poor.position(market.outcomes[0]!))?.quantity ?? 0).toBe(0);
   });
 
-  test("a key is 1 to 64 visible ASCII characters", async () => {
+  test("an idempotency key is 1 to 64 visible ASCII characters", async () => {
     const before = await user.balance();
     for (const key of ["x".repeat(65), "a b", "a\tb", "\u00fc"]) {
       await expectRefused(split(user, key, market, 1), 400, 40000, /^Idempotency-Key: 1 to 64 visible ASCII/);
@@ -272,7 +272,7 @@ describe("keys of the last 24 hours", () => {
     world.server = await world.server.restart();
   });
 
-  test("count over a restart, and older ones are free", async () => {
+  test("idempotency keys of the last 24 hours count over a restart, and older ones are free", async () => {
     const aging = world.client("aging");
     const before = count();
     expect((await split(aging, "a", market, 1)).data).toEqual(first.get("aging")!.data);
@@ -286,7 +286,7 @@ describe("keys of the last 24 hours", () => {
     expect((await aging.position(market.outcomes[0]!))!.quantity).toBe(7);
   });
 
-  test("are at most so many of one user, and each new key removes some older ones of all users", async () => {
+  test("idempotency keys are at most so many of one user, and each new key removes some older ones of all users", async () => {
     const full = world.client("full");
     const refused = await expectRefused(split(full, "c", market, 1), 429, 42900, /^at most 10000 Idempotency-Keys/);
     // The oldest key expires in a minute.
@@ -301,7 +301,7 @@ describe("keys of the last 24 hours", () => {
     expect(count()).toBe(before + 1 - MAX_KEYS_PRUNED);
   });
 
-  test("count while they are in flight: three have room, six are sent at once", async () => {
+  test("idempotency keys count while they are in flight: three have room, six are sent at once", async () => {
     const nearly = world.client("spender");
     const codes = await Promise.all(
       [1, 2, 3, 4, 5, 6].map(async (n) => (await split(nearly, `n${n}`, market, 1)).code),

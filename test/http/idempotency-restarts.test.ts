@@ -101,9 +101,9 @@ async function expectFirstResponses(): Promise<void> {
 }
 
 describe("after a stop", () => {
-  test("a repeat gets its first response", expectFirstResponses);
+  test("after a stop, a repeat gets its first response", expectFirstResponses);
 
-  test("an id is free after 24 hours, but not while its order lives, over a kill -9 too", async () => {
+  test("a client order id is free after 24 hours, but not while its order lives, over a kill -9 too", async () => {
     const user = world.client("aging");
     const idOf = async (name: string): Promise<number> => (await user.place(agingBody(name))).id;
     for (const name of ["old-live", "young-live", "young-ended"]) {
@@ -135,7 +135,7 @@ describe("after a kill -9", () => {
   const ORDERS = 150;
   const CLIENTS = 12;
 
-  test("a repeat gets its first response", expectFirstResponses);
+  test("after a kill -9, a repeat gets its first response", expectFirstResponses);
 
   /** Sends a placement; disconnects right after it, or waits. Returns the order's id, null without a response. */
   function attempt(port: number, body: string, impatient: boolean): Promise<number | null> {
@@ -217,11 +217,11 @@ describe("after a kill -9", () => {
 });
 
 describe("after a second kill -9", () => {
-  test("a repeat gets its first response", expectFirstResponses);
+  test("after a second kill -9, a repeat gets its first response", expectFirstResponses);
 });
 
 describe("after a second stop", () => {
-  test("a repeat gets its first response", async () => {
+  test("after a second stop, a repeat gets its first response", async () => {
     await world.server.stop();
     world.server = await world.server.restart();
     await expectFirstResponses();

@@ -68,16 +68,19 @@ describe("where it can't be honored", () => {
   const refusing = POSTS.filter(({ idempotencyKey, oauth }) => typeof idempotencyKey === "object" && !oauth);
   const TABLES = ["personal_access_tokens", "oauth_clients", "entries", "users", "sessions", "identity_applications"];
 
-  test.each(refusing.map((route) => [route.path, route] as const))("POST %s says what to use", async (path, route) => {
-    const client = route.access === "operator" ? operator : session;
-    const before = TABLES.map(count);
-    const body = route.body === null ? {} : bodyOf(path, market);
-    const text = /^Idempotency-Key: this path honors none: .{20,}/;
-    await expectRefused(keyed(client, path.replace(":id", "1"), "key-1", body), 400, 40000, text);
-    expect(TABLES.map(count)).toEqual(before);
-  });
+  test.each(refusing.map((route) => [route.path, route] as const))(
+    "where an idempotency key can't be honored, POST %s says what to use",
+    async (path, route) => {
+      const client = route.access === "operator" ? operator : session;
+      const before = TABLES.map(count);
+      const body = route.body === null ? {} : bodyOf(path, market);
+      const text = /^Idempotency-Key: this path honors none: .{20,}/;
+      await expectRefused(keyed(client, path.replace(":id", "1"), "key-1", body), 400, 40000, text);
+      expect(TABLES.map(count)).toEqual(before);
+    },
+  );
 
-  test("the token endpoint says so in OAuth's form", async () => {
+  test("the token endpoint says in OAuth's form what to use instead of an idempotency key", async () => {
     const headers = { "Idempotency-Key": "k", "Content-Type": "application/x-www-form-urlencoded" };
     const { status, body } = await session.send(
       "POST",
@@ -93,7 +96,7 @@ describe("where it can't be honored", () => {
 });
 
 describe("on POST /orders", () => {
-  test("it is the client_order_id where the body has none: a repeat places nothing", async () => {
+  test("the idempotency key of POST /orders is the client_order_id where the body has none: a repeat places nothing", async () => {
     const user = world.user();
     const body = terms(market, 0, BUY, 5_000, 4);
     const first = await post(user, body, { "Idempotency-Key": "first-1" });
@@ -108,7 +111,7 @@ describe("on POST /orders", () => {
     expect((await user.data<OrderJson>("DELETE", "/orders/by-client-id/first-1")).id).toBe(first.data.id);
   });
 
-  test("the body's client_order_id counts where both are given", async () => {
+  test("the body's client_order_id counts where there is an idempotency key as well", async () => {
     const user = world.user();
     const body = terms(market, 0, BUY, 5_000, 4, { client_order_id: "own" });
     const first = await post(user, body, { "Idempotency-Key": "a.b:c/not-a-client-id" });
@@ -116,7 +119,7 @@ describe("on POST /orders", () => {
     expect((await post(user, body, { "Idempotency-Key": "other" })).data).toEqual(first.data);
   });
 
-  test("one that can't be a client_order_id places nothing", async () => {
+  test("an idempotency key that can't be a client_order_id places nothing", async () => {
     const user = world.user();
     const body = terms(market, 0, BUY, 5_000, 4);
     const text = /^Idempotency-Key: stands for the client_order_id here, and must match/;
@@ -142,7 +145,7 @@ describe("markets, proposals and events", () => {
   ];
   const first = new Map<string, unknown>();
 
-  test("requests at once with one key are one; repeats get its response, and another body 40900", async () => {
+  test("requests for markets, proposals and events at once with one key are one; repeats get its response, and another body 40900", async () => {
     for (const [path, client, body, other] of cases()) {
       const [markets, events] = [count("markets"), count("events")];
       const answers = await Promise.all(Array.from({ length: 4 }, () => keyed(client, path, path, body)));
@@ -157,13 +160,13 @@ describe("markets, proposals and events", () => {
     }
   });
 
-  test("a rejected request leaves its key free", async () => {
+  test("a rejected request for a market, proposal or event leaves its key free", async () => {
     const late = { question: "Late?", outcomes: ["Yes", "No"], closes_at: 1 };
     await expectRefused(keyed(operator, "/admin/markets", "late", late), 400, 40000, /closes_at/);
     expect((await keyed(operator, "/admin/markets", "late", { ...late, closes_at: null })).status).toBe(201);
   });
 
-  test("a repeat gets the first response after a restart, whatever became of what it made", async () => {
+  test("a repeat for a market, proposal or event gets the first response after a restart, whatever became of what it made", async () => {
     const { id } = first.get("/markets/proposals") as MarketJson;
     await operator.data("POST", `/admin/proposals/${id}/approve`, {});
     const made = first.get("/admin/markets") as MarketJson;

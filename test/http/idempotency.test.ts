@@ -44,7 +44,7 @@ async function expectOneOrder(client: Client, id: number): Promise<void> {
 }
 
 describe("the same body", () => {
-  test("gets the first response byte for byte, whatever its encoding", async () => {
+  test("the same body gets the first response byte for byte, whatever its encoding", async () => {
     const [market, user] = [world.market(), world.user()];
     const body = terms(market, 0, BUY, 5_000, 4, { client_order_id: "same" });
     const first = await rawPlacement(user, JSON.stringify(body));
@@ -68,7 +68,7 @@ describe("the same body", () => {
     expect(await user.balance()).toMatchObject({ held: notional(5_000, 4) });
   });
 
-  test("keeps the builder code of the first request, whatever code a repeat has", async () => {
+  test("the same body keeps the builder code of the first request, whatever code a repeat has", async () => {
     const [market, user] = [world.market(), world.user()];
     const body = terms(market, 0, BUY, 5_000, 4, { client_order_id: "built" });
     const first = await post(user, body, { "X-Builder-Code": "first" });
@@ -79,7 +79,7 @@ describe("the same body", () => {
     expect(first.data.builder_code).toBe("first");
   });
 
-  test("is the same with another valid_until or none, which belongs to the request and not to the order", async () => {
+  test("the same body has another valid_until or none: that belongs to the request and not to the order", async () => {
     const [market, user] = [world.market(), world.user()];
     const body = terms(market, 0, BUY, 5_000, 4, { client_order_id: "until", valid_until: Date.now() + 60_000 });
     const first = await rawPlacement(user, JSON.stringify(body));
@@ -118,7 +118,7 @@ describe("the same body", () => {
     await other.place(terms(market, 0, SELL, 1, quantity));
   }
 
-  test.for(fates)("gets the first response when the order %s", async ([, more, become, status]) => {
+  test.for(fates)("the same body gets the first response when the order %s", async ([, more, become, status]) => {
     const [market, user] = [world.market(), world.user()];
     const body = JSON.stringify(terms(market, 0, BUY, 5_000, 4, { client_order_id: "x", ...more }));
     const first = await rawPlacement(user, body);
@@ -131,7 +131,7 @@ describe("the same body", () => {
     expect([await user.balance(), await user.order(id)]).toEqual(before);
   });
 
-  test("gets the first response when a gtd order has expired", async () => {
+  test("the same body gets the first response when a gtd order has expired", async () => {
     const [market, user] = [world.market(), world.user()];
     const more = { client_order_id: "gtd", time_in_force: "gtd", expires_at: Date.now() + 150 };
     const body = terms(market, 0, BUY, 5_000, 4, more);
@@ -156,7 +156,7 @@ describe("another body", () => {
     ...["cancel_maker", "cancel_both", "decrement"].map((self_trade_prevention) => ({ self_trade_prevention })),
   ];
 
-  test("is a conflict, field by field, while the order lives and when it has ended", async () => {
+  test("another body is a conflict, field by field, while the order lives and when it has ended", async () => {
     const [market, other, user] = [world.market(), world.market(), world.user()];
     const body = terms(market, 0, BUY, 5_000, 4, base);
     const order = await user.place(body);
@@ -174,7 +174,7 @@ describe("another body", () => {
     }
   });
 
-  test("is a conflict in a batch, and the operations around it succeed", async () => {
+  test("another body is a conflict in a batch, and the operations around it succeed", async () => {
     const [market, user] = [world.market(), world.user()];
     const body = { op: "place", ...terms(market, 0, BUY, 5_000, 4, { client_order_id: "b" }) };
     const results = await batch(user, [body, { ...body, price: 1 }, body, { ...body, client_order_id: "c" }]);
@@ -183,7 +183,7 @@ describe("another body", () => {
     expect(await user.all("/orders")).toHaveLength(2);
   });
 
-  test("of another user is another order", async () => {
+  test("another user's body with the same id is another order", async () => {
     const market = world.market();
     const users = [world.user(), world.user(), world.user()];
     const ids = new Set<number>();
@@ -259,7 +259,7 @@ describe("at the same time", () => {
 });
 
 describe("ids", () => {
-  test("a rejected placement leaves its id free", async () => {
+  test("a rejected placement leaves its client order id free", async () => {
     const [market, user] = [world.market(), world.client("poor")];
     const id = { client_order_id: "refused" };
     const body = terms(market, 0, BUY, 5_000, 4, id);
@@ -280,7 +280,7 @@ describe("ids", () => {
     await expectRefused(post(user, { ...body, quantity: 7 }), 409, 40900);
   });
 
-  test("are 1 to 64 of A-Z a-z 0-9 . _ : - and differ by case", async () => {
+  test("client order ids are 1 to 64 of A-Z a-z 0-9 . _ : - and differ by case", async () => {
     const [market, user] = [world.market(), world.user()];
     const place = (client_order_id: unknown) => post(user, terms(market, 0, BUY, 1, 1, { client_order_id }));
     for (const bad of [
@@ -316,7 +316,7 @@ describe("ids", () => {
     }
   });
 
-  test("many similar ids are as many orders, and each id finds its own order", async () => {
+  test("many similar client order ids are as many orders, and each finds its own", async () => {
     const [market, user] = [world.market(), world.client("many")];
     const names = Array.from(
       { length: 3_000 },

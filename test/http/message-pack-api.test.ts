@@ -91,7 +91,7 @@ describe("reading over REST", () => {
     return method === "GET" && !unversioned && tokens.includes("pat") && status === 200 && contentType === null;
   });
   test.each(readable.filter(({ path }) => !path.endsWith("/callback")).map(({ path }) => [path]))(
-    "%s returns the same in both",
+    "reading over REST: %s returns the same in JSON and MessagePack",
     async (template) => {
       const path = paths[template] ?? template;
       expect(path).not.toContain(":");
@@ -132,7 +132,7 @@ describe("reading over REST", () => {
     ["application/x-msgpack-of-our-own", false],
     ["msgpack", false],
     [";;,,application/msgpack;q=x;", false],
-  ])("Accept: %s", async (accept, isPacked) => {
+  ])("reading over REST with Accept: %s", async (accept, isPacked) => {
     const { headers, body } = await user.send("GET", `${API_BASE}/time`, { Accept: accept }, null);
     expect(headers["content-type"]).toBe(isPacked ? MESSAGE_PACK : "application/json");
     const read = (isPacked ? unpack(body) : JSON.parse(body.toString())) as { data: { now: number } };
@@ -204,7 +204,7 @@ describe("writing over REST", () => {
     return answers.map(likeness);
   }
 
-  test("every writing route returns the same in both", async () => {
+  test("every writing route returns the same in JSON and MessagePack", async () => {
     const [first, second] = [world.user(), world.user()];
     const inJson = await day(
       (method, path, body) => first.request(method, path, body === undefined ? {} : { body }),
@@ -214,7 +214,7 @@ describe("writing over REST", () => {
     expect(inPacked).toEqual(inJson);
   });
 
-  test("request and response may differ in encoding", async () => {
+  test("request and response may differ in encoding: JSON and MessagePack", async () => {
     const [user, market] = [world.user(), world.market()];
     const body = terms(market, 0, BUY, 100, 1, { client_order_id: "mixed" });
     const intoJson = await user.send(
@@ -236,7 +236,7 @@ describe("writing over REST", () => {
     expect(await user.all("/orders")).toHaveLength(1);
   });
 
-  test("numbers may have any width, integers as floats too", async () => {
+  test("MessagePack's numbers may have any width, integers as floats too", async () => {
     const [user, market] = [world.user(), world.market()];
     // {"market_id": float 64, "outcome_id": uint 64, "side": int 8, "price": uint 32, "quantity": float 32}
     const bytes = Buffer.alloc(9 + 9 + 2 + 5 + 5);
@@ -265,7 +265,7 @@ describe("writing over REST", () => {
 });
 
 describe("errors over REST", () => {
-  test("are MessagePack, with the status, the message and the headers of JSON", async () => {
+  test("errors over REST are MessagePack, with the status, the message and the headers of JSON", async () => {
     const [user, market] = [world.user(), world.market()];
     const nobody = world.anonymous();
     const small = world.client("small");
@@ -301,14 +301,14 @@ describe("errors over REST", () => {
     expect(await user.all("/orders")).toEqual([]);
   });
 
-  test.each(MALFORMED)("a body of %s is 40000", async (_, body) => {
+  test.each(MALFORMED)("a MessagePack body of %s is 40000", async (_, body) => {
     const user = world.client("small");
     expect(await requestPacked(user, "POST", "/orders", { body })).toMatchObject({ status: 400, code: 40000 });
     const headers = { "Content-Type": MESSAGE_PACK };
     expect(await user.request("POST", "/orders", { body, headers })).toMatchObject({ status: 400, code: 40000 });
   });
 
-  test("MessagePack declared as JSON, and JSON declared as MessagePack, are refused", async () => {
+  test("MessagePack declared as JSON, and JSON declared as MessagePack, are rejected", async () => {
     const [user, market] = [world.user(), world.market()];
     const good = terms(market, 0, BUY, 100, 1);
     expect(await user.request("POST", "/orders", { body: pack(good) })).toMatchObject({ status: 400, code: 40000 });
@@ -337,7 +337,7 @@ describe("the WebSocket", () => {
     [["json", "msgpack"], "json"],
     [["other", "msgpack"], "msgpack"],
     [[], ""],
-  ])("offered %j it speaks %j", async (protocols, granted) => {
+  ])("a WebSocket offered %j speaks %j", async (protocols, granted) => {
     const socket = await Socket.open(world.server, null, { protocols });
     expect(socket.socket.protocol).toBe(granted);
     const { code, data } = await socket.ask({ op: "ping" });
@@ -346,7 +346,7 @@ describe("the WebSocket", () => {
     await socket.close();
   });
 
-  test("offered unknown subprotocols only, it grants none", async () => {
+  test("a WebSocket offered unknown subprotocols only grants none", async () => {
     // A client must fail where the server grants nothing that it offered.
     await expect(Socket.open(world.server, null, { protocols: ["MsgPack", "other"] })).rejects.toThrow(/subprotocol/);
   });
@@ -371,7 +371,7 @@ describe("the WebSocket", () => {
     }
   });
 
-  test.each(MALFORMED)("a message of %s is 40000, and the connection stays open", async (_, bytes) => {
+  test.each(MALFORMED)("a MessagePack message of %s is 40000, and the connection stays open", async (_, bytes) => {
     const socket = await Socket.open(world.server, null, PACKED);
     const answer = await rejection(socket, () => socket.socket.send(bytes, { binary: true }));
     expect(answer).toMatchObject({ id: null, code: 40000, data: null });
@@ -379,7 +379,7 @@ describe("the WebSocket", () => {
     await socket.close();
   });
 
-  test("wrong operations get the responses of a JSON connection", async () => {
+  test("wrong operations in MessagePack get the responses of a JSON connection", async () => {
     const [user, market] = [world.user(), world.market()];
     const [packed, json] = [await Socket.open(world.server, user.token, PACKED), await world.socket(user)];
     const good = terms(market, 0, BUY, 100, 1);
@@ -402,70 +402,75 @@ describe("the WebSocket", () => {
     for (const socket of [packed, json]) await socket.close();
   });
 
-  test.each([2, 3])("a session of %i outcomes is the same in both, frame by frame", async (outcomes) => {
-    const random = Random.printed(`a session in both, ${outcomes} outcomes`);
-    const market = world.market(outcomes);
-    const users = [world.user(), world.user()];
-    for (const user of users) await world.split(user, market, 300);
-    const pairs = await Promise.all(
-      users.map(
-        async (user) => [await world.socket(user), await Socket.open(world.server, user.token, PACKED)] as const,
-      ),
-    );
-    for (const sockets of pairs) {
-      for (const socket of sockets) {
-        await socket.subscribe("book", market.id);
-        await socket.subscribe("trades", market.id);
-      }
-    }
-    const even = Math.floor(10_000 / outcomes);
-    const placement = (): object =>
-      terms(
-        market,
-        random.integer(0, outcomes - 1),
-        random.pick([BUY, SELL]),
-        even + 10 * random.integer(-5, 5),
-        random.integer(1, 9),
-        {
-          time_in_force: random.pick(["gtc", "gtc", "ioc"]),
-          self_trade_prevention: random.pick(["cancel_taker", "cancel_maker", "cancel_both", "decrement"]),
-        },
+  test.each([2, 3])(
+    "a session of %i outcomes is the same in JSON and MessagePack, frame by frame",
+    async (outcomes) => {
+      const random = Random.printed(`a session in both, ${outcomes} outcomes`);
+      const market = world.market(outcomes);
+      const users = [world.user(), world.user()];
+      for (const user of users) await world.split(user, market, 300);
+      const pairs = await Promise.all(
+        users.map(
+          async (user) => [await world.socket(user), await Socket.open(world.server, user.token, PACKED)] as const,
+        ),
       );
-    const placed: number[][] = [[], []];
-    for (let n = 0; n < 240; n++) {
-      const who = n % 2;
-      const own = placed[who]!;
-      const socket = random.pick(pairs[who]!);
-      const kind = random.next();
-      if (kind < 0.6 || own.length === 0) {
-        const { id } = await socket.data<OrderJson>("order.place", placement());
-        own.push(id);
-        expect(await users[who]!.order(id)).toMatchObject({ id });
-      } else if (kind < 0.75) await socket.ask({ op: "order.cancel", data: { id: random.pick(own) } });
-      else if (kind < 0.9)
-        await socket.ask({ op: "order.amend", data: { id: random.pick(own), quantity: random.integer(1, 9) } });
-      else {
-        const operations = Array.from({ length: 5 }, () => ({ op: "place", ...placement() }));
-        const { results } = await socket.data<{ results: { data: OrderJson | null }[] }>("order.batch", { operations });
-        own.push(...results.flatMap(({ data }) => (data === null ? [] : [data.id])));
+      for (const sockets of pairs) {
+        for (const socket of sockets) {
+          await socket.subscribe("book", market.id);
+          await socket.subscribe("trades", market.id);
+        }
       }
-    }
-    const kinds = new Set<string>();
-    for (const [i, [json, packed]] of pairs.entries()) {
-      await json.fence();
-      await packed.fence();
-      // Only snapshots are made for each connection, at its own moment.
-      const isShared = ({ event }: Frame): boolean => event !== "book.snapshot";
-      expect(packed.frames.filter(isShared)).toEqual(json.frames.filter(isShared));
-      expect(timeless(packed.of("book.snapshot"))).toEqual(timeless(json.of("book.snapshot")));
-      for (const { event } of packed.frames) kinds.add(event);
-      const last = packed.of("balance.updated").at(-1)!;
-      expect(last.data).toEqual(await users[i]!.balance());
-    }
-    expect([...kinds].sort()).toEqual(["balance.updated", "book.snapshot", "book.updated", "order.updated", "position.updated", "trade.created"]); // biome-ignore format: kinds
-    expect(pairs[0]![1].of("trade.created").length).toBeGreaterThan(20);
-    for (const sockets of pairs) for (const socket of sockets) await socket.close();
-  });
+      const even = Math.floor(10_000 / outcomes);
+      const placement = (): object =>
+        terms(
+          market,
+          random.integer(0, outcomes - 1),
+          random.pick([BUY, SELL]),
+          even + 10 * random.integer(-5, 5),
+          random.integer(1, 9),
+          {
+            time_in_force: random.pick(["gtc", "gtc", "ioc"]),
+            self_trade_prevention: random.pick(["cancel_taker", "cancel_maker", "cancel_both", "decrement"]),
+          },
+        );
+      const placed: number[][] = [[], []];
+      for (let n = 0; n < 240; n++) {
+        const who = n % 2;
+        const own = placed[who]!;
+        const socket = random.pick(pairs[who]!);
+        const kind = random.next();
+        if (kind < 0.6 || own.length === 0) {
+          const { id } = await socket.data<OrderJson>("order.place", placement());
+          own.push(id);
+          expect(await users[who]!.order(id)).toMatchObject({ id });
+        } else if (kind < 0.75) await socket.ask({ op: "order.cancel", data: { id: random.pick(own) } });
+        else if (kind < 0.9)
+          await socket.ask({ op: "order.amend", data: { id: random.pick(own), quantity: random.integer(1, 9) } });
+        else {
+          const operations = Array.from({ length: 5 }, () => ({ op: "place", ...placement() }));
+          const { results } = await socket.data<{ results: { data: OrderJson | null }[] }>("order.batch", {
+            operations,
+          });
+          own.push(...results.flatMap(({ data }) => (data === null ? [] : [data.id])));
+        }
+      }
+      const kinds = new Set<string>();
+      for (const [i, [json, packed]] of pairs.entries()) {
+        await json.fence();
+        await packed.fence();
+        // Only snapshots are made for each connection, at its own moment.
+        const isShared = ({ event }: Frame): boolean => event !== "book.snapshot";
+        expect(packed.frames.filter(isShared)).toEqual(json.frames.filter(isShared));
+        expect(timeless(packed.of("book.snapshot"))).toEqual(timeless(json.of("book.snapshot")));
+        for (const { event } of packed.frames) kinds.add(event);
+        const last = packed.of("balance.updated").at(-1)!;
+        expect(last.data).toEqual(await users[i]!.balance());
+      }
+      expect([...kinds].sort()).toEqual(["balance.updated", "book.snapshot", "book.updated", "order.updated", "position.updated", "trade.created"]); // biome-ignore format: kinds
+      expect(pairs[0]![1].of("trade.created").length).toBeGreaterThan(20);
+      for (const sockets of pairs) for (const socket of sockets) await socket.close();
+    },
+  );
 
   test("a shutdown is announced in MessagePack too", async () => {
     await expectBalanced(world.anonymous());

@@ -51,7 +51,7 @@ function expectPlain(value: unknown): void {
 describe("encodeJson", () => {
   const reader = new Decoder({ useBigInt64: true });
 
-  test("writes what another implementation reads as the same object, large integers as integers", () => {
+  test("encodeJson writes what another implementation reads as the same object, large integers as integers", () => {
     expect(reader.decode(encodeJson(JSON.stringify(order)))).toEqual({
       ...order,
       created_at: 1_760_000_000_123n,
@@ -59,7 +59,7 @@ describe("encodeJson", () => {
     });
   });
 
-  test("writes every safe integer as an integer", () => {
+  test("encodeJson writes every safe integer as an integer", () => {
     const edges = [0, 2 ** 31, 2 ** 32 - 1, 2 ** 32, -(2 ** 31), -(2 ** 31) - 1, Number.MAX_SAFE_INTEGER];
     for (const integer of [...edges, Number.MIN_SAFE_INTEGER]) {
       const bytes = encodeJson(JSON.stringify([integer, { n: integer }]));
@@ -71,7 +71,7 @@ describe("encodeJson", () => {
     expect(encodeJson("0.5")[0]).toBe(0xcb);
   });
 
-  test("any JSON round-trips, here and in another implementation", () => {
+  test("encodeJson round-trips any JSON, here and in another implementation", () => {
     fc.assert(
       fc.property(jsonValue, (value) => {
         const bytes = encodeJson(JSON.stringify(value));
@@ -83,7 +83,7 @@ describe("encodeJson", () => {
     );
   });
 
-  test("bytes never change after later writes, and equal texts in a row share them", () => {
+  test("encodeJson's bytes never change after later writes, and equal texts in a row share them", () => {
     const texts = Array.from({ length: 2_000 }, (_, i) => JSON.stringify({ i, filler: "x".repeat((i * 37) % 3_000) }));
     const kept = texts.map((json) => encodeJson(json));
     for (const [i, json] of texts.entries()) expect(decodeMessage(kept[i]!)).toEqual(JSON.parse(json));
@@ -91,7 +91,7 @@ describe("encodeJson", () => {
     expect(encodeJson(texts[1]!)).not.toBe(encodeJson(texts[0]!));
   });
 
-  test("a text that is not JSON throws, and has no effect on the next one", () => {
+  test("encodeJson throws for a text that is not JSON, and that has no effect on the next one", () => {
     const before = encodeJson('{"a":1}');
     for (const broken of ["", "{"]) expect(() => encodeJson(broken)).toThrow();
     expect(encodeJson('{"a":1}')).toEqual(before);
@@ -99,7 +99,7 @@ describe("encodeJson", () => {
 });
 
 describe("decodeMessage", () => {
-  test("reads what another implementation writes, whichever integers it prefers", () => {
+  test("decodeMessage reads what another implementation writes, whichever integers it prefers", () => {
     expect(decodeMessage(encode(order))).toEqual(order);
     const wide = { created_at: BigInt(order.created_at), amount: -8_000_000_000_000_000n, most: 2n ** 64n - 1n };
     expect(decodeMessage(encode(wide, { useBigInt64: true }))).toEqual({
@@ -115,7 +115,7 @@ describe("decodeMessage", () => {
     );
   });
 
-  test("reads strings of all characters and lengths, as values and as keys", () => {
+  test("decodeMessage reads strings of all characters and lengths, as values and as keys", () => {
     // In strings of more than 64 bytes, msgpackr drops a byte order mark at the start.
     const string = fc
       .string({ unit: "binary", maxLength: 200, size: "max" })
@@ -127,7 +127,7 @@ describe("decodeMessage", () => {
     );
   });
 
-  test("integers beyond 2^53 don't become safe ones", () => {
+  test("decodeMessage doesn't make integers beyond 2^53 safe ones", () => {
     for (const integer of [2n ** 53n, 2n ** 53n + 1n, 2n ** 63n, 2n ** 64n - 1n, -(2n ** 53n) - 1n, -(2n ** 63n)]) {
       const decoded = decodeMessage(encode(integer, { useBigInt64: true }));
       expect(decoded).toBeTypeOf("number");
@@ -174,16 +174,16 @@ describe("decodeMessage", () => {
     ["nesting past the bound", new Uint8Array(MAX_MESSAGE_DEPTH + 2).fill(0x91).fill(0, -1), /deeper/],
     ["nesting to the stack's end", new Uint8Array(1 << 20).fill(0x91).fill(0, -1), /deeper/],
   ];
-  test.for(refused)("refuses %s", ([, bytes, message]) => {
+  test.for(refused)("decodeMessage rejects %s", ([, bytes, message]) => {
     expect(() => decodeMessage(bytes)).toThrow(message);
     expect(({} as Record<string, unknown>)["admin"]).toBeUndefined();
   });
 
-  test("accepts nesting up to the bound", () => {
+  test("decodeMessage accepts nesting up to the bound", () => {
     expect(() => decodeMessage(new Uint8Array(MAX_MESSAGE_DEPTH + 1).fill(0x91).fill(0, -1))).not.toThrow();
   });
 
-  test("one message has no effect on the next", () => {
+  test("decodeMessage: one message has no effect on the next", () => {
     // A record would make 0x40 an object, and a key that isn't UTF-8 would be remembered with the bytes after it.
     expect(() => decodeMessage(bytesOf(0x92, 0xd4, 0x72, 0x40, 0x91, ...text("a"), 1, 0x40))).toThrow();
     expect(decodeMessage(bytesOf(0x91, 0x40))).toEqual([0x40]);
@@ -192,7 +192,7 @@ describe("decodeMessage", () => {
     expect(decodeMessage(bytesOf(0x81, 0xa2, 0xc3, 0xa9, 1))).toEqual({ é: 1 });
   });
 
-  test("names of object methods are keys like others", () => {
+  test("decodeMessage reads names of object methods as keys like others", () => {
     const names = { constructor: 1, toString: 2, hasOwnProperty: 3, toJSON: 4 };
     expect(decodeMessage(encode(names))).toEqual(names);
   });
@@ -209,11 +209,11 @@ describe("decodeMessage", () => {
     expect(value).toEqual(withNumbers(new Decoder({ useBigInt64: true }).decode(bytes)));
   }
 
-  test("random bytes are rejected or read as plain values", () => {
+  test("decodeMessage rejects random bytes or reads them as plain values", () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), readOrRefuse), { numRuns: 1_000 * EFFORT });
   });
 
-  test("valid messages with bytes changed, removed and inserted are rejected or read as plain values", () => {
+  test("decodeMessage rejects valid messages with bytes changed, removed and inserted, or reads them as plain values", () => {
     const change = fc.record({
       at: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
       remove: fc.nat({ max: 3 }),

@@ -67,44 +67,47 @@ describe.skipIf(!hasPrlimit)("the limit of open files", () => {
   test.each([
     ["half a request head", HALF_A_HEAD],
     ["nothing", ""],
-  ])("240 connections with %s: those without room are closed, and nothing spins", async (_, text) => {
-    // 64 of them stay free for the exchange's own files.
-    const server = await start(64 + 40);
-    const client = new Client(server, null);
-    const socket = await Socket.open(server, null);
-    expect((await client.request("GET", "/time")).status).toBe(200);
-    const { closed } = await hold(server, 240, text);
-    // Beside those of the client and the WebSocket.
-    const refused = 242 - roomOf(server);
-    expect(refused).toBeGreaterThan(150);
-    await eventually(async () => expect(closed()).toBeGreaterThanOrEqual(refused));
-    expect(filesOf(server)).toBeLessThan(
-      Number(/Max open files\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/limits`, "utf8"))![1]),
-    );
-    // Connections that are open go on.
-    const [since, cpu] = [performance.now(), cpuOf(server)];
-    for (let n = 0; n < 20; n++) expect((await client.request("GET", "/time")).status).toBe(200);
-    expect((await socket.ask({ op: "ping" })).code).toBe(0);
-    await eventually(async () => expect(performance.now() - since).toBeGreaterThan(1_000));
-    expect(cpuOf(server) - cpu).toBeLessThan((0.5 * (performance.now() - since)) / 1_000);
-    const lines = server.log.filter(({ msg }) => msg.startsWith("too many connections"));
-    expect(lines).toMatchObject([{ level: 40, room: expect.any(Number) }]);
-    const metrics = (await client.send("GET", "/metrics", {}, null)).body.toString();
-    const value = (name: string): number => Number(new RegExp(`^exchange_${name} (\\d+)$`, "m").exec(metrics)![1]);
-    expect(value("connections_refused_total")).toBeGreaterThanOrEqual(refused);
-    expect([value("websocket_connections"), value("http_connections")]).toEqual([1, 241 - closed()]);
-    // Their end makes room again.
-    for (const each of held.splice(0)) each.destroy();
-    await eventually(async () => {
-      const later = await hold(server, 20, "");
-      await new Promise(setImmediate);
-      expect(later.closed()).toBe(0);
-    });
-    await socket.close();
-    client.close();
-  });
+  ])(
+    "the limit of open files: 240 connections with %s: those without room are closed, and nothing spins",
+    async (_, text) => {
+      // 64 of them stay free for the exchange's own files.
+      const server = await start(64 + 40);
+      const client = new Client(server, null);
+      const socket = await Socket.open(server, null);
+      expect((await client.request("GET", "/time")).status).toBe(200);
+      const { closed } = await hold(server, 240, text);
+      // Beside those of the client and the WebSocket.
+      const refused = 242 - roomOf(server);
+      expect(refused).toBeGreaterThan(150);
+      await eventually(async () => expect(closed()).toBeGreaterThanOrEqual(refused));
+      expect(filesOf(server)).toBeLessThan(
+        Number(/Max open files\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/limits`, "utf8"))![1]),
+      );
+      // Connections that are open go on.
+      const [since, cpu] = [performance.now(), cpuOf(server)];
+      for (let n = 0; n < 20; n++) expect((await client.request("GET", "/time")).status).toBe(200);
+      expect((await socket.ask({ op: "ping" })).code).toBe(0);
+      await eventually(async () => expect(performance.now() - since).toBeGreaterThan(1_000));
+      expect(cpuOf(server) - cpu).toBeLessThan((0.5 * (performance.now() - since)) / 1_000);
+      const lines = server.log.filter(({ msg }) => msg.startsWith("too many connections"));
+      expect(lines).toMatchObject([{ level: 40, room: expect.any(Number) }]);
+      const metrics = (await client.send("GET", "/metrics", {}, null)).body.toString();
+      const value = (name: string): number => Number(new RegExp(`^exchange_${name} (\\d+)$`, "m").exec(metrics)![1]);
+      expect(value("connections_refused_total")).toBeGreaterThanOrEqual(refused);
+      expect([value("websocket_connections"), value("http_connections")]).toEqual([1, 241 - closed()]);
+      // Their end makes room again.
+      for (const each of held.splice(0)) each.destroy();
+      await eventually(async () => {
+        const later = await hold(server, 20, "");
+        await new Promise(setImmediate);
+        expect(later.closed()).toBe(0);
+      });
+      await socket.close();
+      client.close();
+    },
+  );
 
-  test("WebSockets take the same room, and count as such from the upgrade on", async () => {
+  test("the limit of open files: WebSockets take the same room, and count as such from the upgrade on", async () => {
     const server = await start(64 + 30);
     const sockets = await Promise.all(Array.from({ length: 20 }, () => Socket.open(server, null)));
     await eventually(async () => {
@@ -126,7 +129,7 @@ describe.skipIf(!hasPrlimit)("the limit of open files", () => {
     });
   });
 
-  test("a start without room for connections says so in one line", async () => {
+  test("the limit of open files: a start without room for connections says so in one line", async () => {
     const { code, errors } = await TestServer.refuse({ openFiles: 90 });
     expect([code, errors]).toEqual([1, expect.stringMatching(REFUSAL)]);
   });

@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 describe("without trusted proxies", () => {
-  test("X-Forwarded-For has no effect", async () => {
+  test("without trusted proxies, X-Forwarded-For has no effect", async () => {
     const world = await start({ users: 3, env: { RATE_LIMITS: "on" } });
     const market = world.market();
     const nobody = world.anonymous();
@@ -47,7 +47,7 @@ describe("without trusted proxies", () => {
 });
 
 describe("with other limits of orders and users", () => {
-  test("these apply, and the others stay", async () => {
+  test("limits of orders and users that are set apply, and the others stay", async () => {
     const limits = { order_user: 5, order_address: 8, user: 7 };
     const world = await start({ users: 2, env: { RATE_LIMITS: JSON.stringify(limits) } });
     const market = world.market();
@@ -117,7 +117,7 @@ describe("with other limits of sign-ins and refreshes", () => {
     expect(found).toEqual({ out: true, killed: true, expired: true, old: false });
   });
 
-  test("these apply, and the others stay", async () => {
+  test("limits of sign-ins and refreshes that are set apply, and the others stay", async () => {
     const nobody = new AddressCaller(world.server, null);
     const body = { email: "person@example.com", password: PASSWORD };
     const { data, ...first } = await nobody.request<SignInJson>("POST", "/auth/login", body);
@@ -152,7 +152,7 @@ describe("with RATE_LIMITS=off", () => {
     world = await start({ users: 1, named: { person: { password: PASSWORD } }, env: { RATE_LIMITS: "off" } });
   });
 
-  test("orders have no limits, and no response shows any", async () => {
+  test("with RATE_LIMITS=off, orders have no limits, and no response shows any", async () => {
     const [user, market] = [world.user(), world.market()];
     const data = terms(market, 0, BUY, 100, 1);
     const socket = await world.socket(user);
@@ -166,7 +166,7 @@ describe("with RATE_LIMITS=off", () => {
     await socket.close();
   });
 
-  test("sign-ins and refreshes have no limits, and no response shows any", async () => {
+  test("with RATE_LIMITS=off, sign-ins and refreshes have no limits, and no response shows any", async () => {
     const nobody = new AddressCaller(world.server, null);
     for (let n = 0; n < 15; n++) {
       const body = { email: "person@example.com", password: PASSWORD };

@@ -68,7 +68,7 @@ describe("a flood", () => {
     return { limiter, keeps: (...kinds) => expect(kinds.filter((kind) => !left[kind]())).toEqual([]) };
   }
 
-  test("of 300,000 addresses leaves users and identifiers unchanged", () => {
+  test("a flood of 300,000 addresses leaves users and identifiers unchanged", () => {
     const { limiter, keeps } = watched();
     for (let i = 0; i < 300_000; i++) {
       const address = `2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`;
@@ -79,7 +79,7 @@ describe("a flood", () => {
     keeps("user", "identifier");
   });
 
-  test("of identifiers leaves users and addresses unchanged, and evicts the oldest identifiers only", () => {
+  test("a flood of identifiers leaves users and addresses unchanged, and evicts the oldest identifiers only", () => {
     const { limiter, keeps } = watched();
     const flood = (from: number, to: number): void => {
       for (let i = from; i < to; i++) countOne(limiter, LOGIN, "identifier", null, ADDRESS, NOON, `${i}@example.com`);
@@ -95,14 +95,14 @@ describe("a flood", () => {
     for (let i = 0; i < MAX_IDENTIFIER_RATE_BUCKETS; i++) if (used(i) !== 1) expect(used(i), `${i}`).toBe(1);
   });
 
-  test("of users leaves addresses and identifiers unchanged", () => {
+  test("a flood of users leaves addresses and identifiers unchanged", () => {
     const { limiter, keeps } = watched();
     for (let i = 0; i <= MAX_USER_RATE_BUCKETS; i++) countOne(limiter, TIME, "default", i + 2, ADDRESS, NOON);
     keeps("address", "identifier");
     expect(() => keeps("user")).toThrow();
   });
 
-  test("of one user's orders from many addresses leaves the addresses unchanged", () => {
+  test("a flood of one user's orders from many addresses leaves the addresses unchanged", () => {
     const { limiter, keeps } = watched();
     for (let i = 0; i <= MAX_ADDRESS_RATE_BUCKETS; i++) {
       attempt(() => countOne(limiter, CANCEL, "order", 1, `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, NOON));
@@ -110,7 +110,7 @@ describe("a flood", () => {
     keeps("user", "address", "identifier");
   });
 
-  test("of refused sign-ins from many addresses, or with many names, creates no bucket", () => {
+  test("a flood of rejected sign-ins from many addresses, or with many names, creates no bucket", () => {
     const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, address: 1 });
     expect(signingIn(limiter, 10, VICTIM, NOON)).toBe(10);
     const oldest = "192.0.2.0";
@@ -125,7 +125,7 @@ describe("a flood", () => {
     expect(peekAt(limiter, LOGIN, "identifier", null, ADDRESS, NOON, VICTIM)[0]!.remaining).toBe(0);
   });
 
-  test("of accounts at known addresses evicts the oldest of those only", () => {
+  test("a flood of accounts at known addresses evicts the oldest of those only", () => {
     const { limiter, keeps } = watched();
     const consume = (n: number) =>
       countOne(limiter, LOGIN, "identifier", null, `10.0.${n >> 8}.${n & 255}`, NOON, `${n}@example.com`, 1, true);
@@ -137,7 +137,7 @@ describe("a flood", () => {
     expect([left(0), left(1), left(MAX_KNOWN_RATE_BUCKETS)]).toEqual([10, 9, 9]);
   });
 
-  test("of refused guesses keeps their bucket the newest", () => {
+  test("a flood of rejected guesses keeps their bucket the newest", () => {
     const { limiter, keeps } = watched();
     for (let i = 0; i < 2 * MAX_IDENTIFIER_RATE_BUCKETS; i++) {
       countOne(limiter, LOGIN, "identifier", null, ADDRESS, NOON, `${i}@example.com`);

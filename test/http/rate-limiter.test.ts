@@ -103,7 +103,7 @@ test("routes, users, and requests without a user don't share; users on the defau
 });
 
 describe("sign-in", () => {
-  test("counts by the identifier, on each route, from any unknown address", () => {
+  test("a sign-in counts by the identifier, on each route, from any unknown address", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     expect(countOne(limiter, LOGIN, "identifier", null, ADDRESS, NOON, "a@example.com")).toEqual({
       limit: 10,
@@ -119,7 +119,7 @@ describe("sign-in", () => {
     expect((refused as RateLimited).retryAfter).toBe(60);
   });
 
-  test("with one identifier passes 10 times in any minute", () => {
+  test("a sign-in with one identifier passes 10 times in any minute", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     expect(signingIn(limiter, 3, "a@example.com", NOON)).toBe(3);
     expect(signingIn(limiter, 50, "a@example.com", NOON + 59_999)).toBe(7);
@@ -128,7 +128,7 @@ describe("sign-in", () => {
     expect(signingIn(limiter, 50, "a@example.com", NOON + 119_999)).toBe(7);
   });
 
-  test("by strangers leaves the owner ten from each known address, and the owner takes nothing from the identifier", () => {
+  test("sign-ins by strangers leave the owner ten from each known address, and the owner takes nothing from the identifier", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const home = (address = ADDRESS, identifier = "a@example.com") =>
       attempt(() => countOne(limiter, LOGIN, "identifier", null, address, NOON, identifier, 1, true));
@@ -141,7 +141,7 @@ describe("sign-in", () => {
     expect(signingIn(limiter, 500, "b@example.com", NOON)).toBe(10);
   });
 
-  test("passes 100 times from one address, whatever it names and whoever is known there; a rejection takes nothing", () => {
+  test("sign-ins pass 100 times from one address, whatever they name and whoever is known there; a rejection takes nothing", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const consume = (n: number, isKnown = false) =>
       attempt(() => countOne(limiter, LOGIN, "identifier", null, ADDRESS, NOON, `${n}@example.com`, 1, isKnown));
@@ -161,7 +161,7 @@ describe("sign-in", () => {
     expect(peekAt(fresh, LOGIN, "identifier", null, ADDRESS, NOON)).toMatchObject([{ remaining: 90 }]);
   });
 
-  test("refused by both, waits for the later of the two", () => {
+  test("a sign-in that both buckets reject waits for the later of the two", () => {
     const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, address: 10 });
     const consume = (at: number) =>
       attempt(() => countOne(limiter, LOGIN, "identifier", null, ADDRESS, at, "a@example.com")) as RateLimited;
@@ -173,7 +173,7 @@ describe("sign-in", () => {
     expect(consume(NOON + 79_500).retryAfter).toBe(1);
   });
 
-  test("without an identifier counts by the address, and takes nothing from the identifiers", () => {
+  test("a sign-in without an identifier counts by the address, and takes nothing from the identifiers", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const passes = (userId: number | null, address: string): boolean =>
       !(attempt(() => countOne(limiter, LOGIN, "identifier", userId, address, NOON)) instanceof RateLimited);
@@ -184,7 +184,7 @@ describe("sign-in", () => {
     expect(signingIn(limiter, 50, "a@example.com", NOON)).toBe(10);
   });
 
-  test("tells all identifiers apart, lone surrogates included", () => {
+  test("sign-ins tell all identifiers apart, lone surrogates included", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const texts = [
       "\ud800@example.com",
@@ -198,7 +198,7 @@ describe("sign-in", () => {
     }
   });
 
-  test("of a refresh counts by the address, whoever sends it", () => {
+  test("a refresh counts by the address, whoever sends it", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const consume = (userId: number | null, address: string) => () =>
       countOne(limiter, REFRESH, "refresh", userId, address, NOON, "ignored");
@@ -209,7 +209,7 @@ describe("sign-in", () => {
     expect(attempt(consume(1, "192.0.2.2"))).not.toBeInstanceOf(RateLimited);
   });
 
-  test("shows all buckets in peek, which takes nothing", () => {
+  test("peek shows all buckets of sign-ins, and takes nothing", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const peek = (rateClass: RateClass, now: number, identifier?: string, isKnown = false): RateBucketState[] =>
       peekAt(limiter, rateClass === "refresh" ? REFRESH : LOGIN, rateClass, 1, ADDRESS, now, identifier, 1, isKnown);
@@ -268,7 +268,7 @@ test("peek shows the buckets of a request and takes nothing", () => {
 });
 
 describe("a clock that steps back", () => {
-  test("by seconds lets no more pass, and counts again when it has caught up", () => {
+  test("a clock that steps back by seconds lets no more pass, and counts again when it has caught up", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     expect(passing(limiter, 30, 1, NOON)).toBe(30);
     expect(passing(limiter, 30, 1, NOON - 30_000)).toBe(0);
@@ -276,7 +276,7 @@ describe("a clock that steps back", () => {
     expect(passing(limiter, 31, 1, NOON + 60_000)).toBe(30);
   });
 
-  test("by hours lets no more pass, and locks nobody out for longer than the minute", () => {
+  test("a clock that steps back by hours lets no more pass, and locks nobody out for longer than the minute", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const earlier = NOON - 5 * 3_600_000;
     expect(passing(limiter, 30, 1, NOON)).toBe(30);
@@ -286,7 +286,7 @@ describe("a clock that steps back", () => {
     expect(passing(limiter, 31, 1, earlier + 60_000)).toBe(30);
   });
 
-  test("and forth doesn't make the minute shorter", () => {
+  test("a clock that steps back and forth doesn't make the minute shorter", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     expect(passing(limiter, 30, 1, NOON)).toBe(30);
     for (let i = 0; i < 10_000; i++) peekAt(limiter, PLACE, "order", 1, ADDRESS, NOON + (i % 2) * 1_000);

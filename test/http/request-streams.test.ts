@@ -21,7 +21,7 @@ describe("bodies", () => {
   /** A placement, padded with spaces. */
   const bodyOf = (order: object, length: number): string => JSON.stringify(order).padEnd(length, " ");
 
-  test.each(["Content-Length", "chunks"])("of 64 KiB are read, longer ones are 413, by %s", async (how) => {
+  test.each(["Content-Length", "chunks"])("bodies of 64 KiB are read, longer ones are 413, by %s", async (how) => {
     const [user, market] = [world.user(), world.market()];
     for (const [length, status] of [
       [MAX_BODY_BYTES, 202],
@@ -49,7 +49,7 @@ describe("bodies", () => {
     expect(await user.all("/orders")).toHaveLength(1);
   });
 
-  test("with too large a Content-Length are refused before they arrive, and endless ones are cut off", async () => {
+  test("bodies with too large a Content-Length are rejected before they arrive, and endless ones are cut off", async () => {
     const user = world.user();
     const announced = new Wire(world.server.port);
     announced.socket.write(head("POST", "/orders", user.token, ["Content-Length: 4000000000"]));
@@ -70,7 +70,7 @@ describe("bodies", () => {
 });
 
 describe("pipelined requests", () => {
-  test("reads in one write get their responses in order", async () => {
+  test("pipelined reads in one write get their responses in order", async () => {
     const [user, market] = [world.user(), world.market()];
     const paths = [
       "/time",
@@ -103,7 +103,7 @@ describe("pipelined requests", () => {
     }
   });
 
-  test("orders in one write get their own responses; after a close, at most the first is placed, and a retry is safe", async () => {
+  test("pipelined orders in one write get their own responses; after a close, at most the first is placed, and a retry is safe", async () => {
     const random = Random.printed("pipelined orders");
     let lost = 0;
     for (let round = 0; round < 10; round++) {

@@ -38,7 +38,7 @@ describe("WebSocket connections of one IP address", () => {
     });
   }
 
-  test("are bounded by the client's address behind a proxy; each close makes room", async () => {
+  test("WebSocket connections are bounded by the client's address behind a proxy; each close makes room", async () => {
     const [address, other] = [freshAddress(), freshAddress()];
     const sockets = await Promise.all(Array.from({ length: 5 }, () => open(address)));
     expect(sockets.filter((socket) => socket === 429)).toHaveLength(2);
@@ -71,7 +71,7 @@ describe("third-party clients", () => {
   const count = (sql: string): number =>
     Object.values(rowsOf<Record<string, number>>(world.server.dataDir, sql)[0]!)[0]!;
 
-  test("are at most 20 a minute from one IP address, whoever registers them", async () => {
+  test("registrations of third-party clients are at most 20 a minute from one IP address, whoever registers them", async () => {
     const people = [await signIn(world.server, "one@example.com"), await signIn(world.server, "two@example.com")];
     const address = freshAddress();
     for (let i = 0; i < 20; i++) expect((await register(people[i % 2]!.client, [URI], address)).code).toBe(0);
@@ -83,7 +83,7 @@ describe("third-party clients", () => {
     for (const { client } of people) client.close();
   });
 
-  test("are at most 50 of one account, with 4 KiB of redirect URIs each; a removed client leaves neither text nor row", async () => {
+  test("third-party clients are at most 50 of one account, with 4 KiB of redirect URIs each; a removed client leaves neither text nor row", async () => {
     const { client } = await signIn(world.server, "maker@example.com");
     const large = [uri(2_000), uri(1_999), `https://b.example/${"y".repeat(77)}`];
     expect(large.join("\n")).toHaveLength(4_096);

@@ -40,7 +40,7 @@ describe("on a fake clock", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("the rest follows in order, at the rate, and the timer stops after the last", () => {
+  test("the rest of a burst follows in order, at the rate, and the timer stops after the last", () => {
     const throttle = new ResponseThrottle(2_000, 10_000);
     const sent: number[] = [];
     pass(throttle, sent, 1_100);
@@ -70,7 +70,7 @@ describe("on a fake clock", () => {
     expect(sent).toEqual(upTo(54));
   });
 
-  test("a quiet hour allows a burst and no more", () => {
+  test("a quiet hour allows a burst of responses and no more", () => {
     const throttle = new ResponseThrottle(2_000, 10_000);
     const sent: number[] = [];
     vi.advanceTimersByTime(3_600_000);
@@ -78,7 +78,7 @@ describe("on a fake clock", () => {
     expect(sent.length).toBe(100);
   });
 
-  test("a late timer doesn't catch up more than a burst", () => {
+  test("a late timer doesn't catch up more than a burst of responses", () => {
     const throttle = new ResponseThrottle(2_000, 10_000);
     const sent: number[] = [];
     pass(throttle, sent, 1_000);
@@ -107,7 +107,7 @@ describe("on a fake clock", () => {
     expect(sent).toBe(110);
   });
 
-  test("one a second: the first at once, the others in time", () => {
+  test("one response a second: the first at once, the others in time", () => {
     const throttle = new ResponseThrottle(1, 10);
     const sent: number[] = [];
     pass(throttle, sent, 3);
@@ -120,7 +120,7 @@ describe("on a fake clock", () => {
     expect(sent).toEqual([0, 1, 2]);
   });
 
-  test("when too many wait, the oldest is sent at once, and none is dropped or sent twice", () => {
+  test("when too many responses wait, the oldest is sent at once, and none is dropped or sent twice", () => {
     const throttle = new ResponseThrottle(1_000, 7);
     const sent: number[] = [];
     pass(throttle, sent, 57);
@@ -135,7 +135,7 @@ describe("on a fake clock", () => {
     expect(sent).toEqual(upTo(1_000));
   });
 
-  test("close sends all that wait, in order, and later ones at once", () => {
+  test("close sends all responses that wait, in order, and later ones at once", () => {
     const throttle = new ResponseThrottle(1_000, 5_000);
     const sent: number[] = [];
     pass(throttle, sent, 1_000);
@@ -166,7 +166,7 @@ describe("on a fake clock", () => {
     expect([...sent].sort()).toEqual(["first", "first again", "second", "second again", "third"]);
   });
 
-  test("one that throws surfaces as its own error and doesn't stop the others", () => {
+  test("a response that throws surfaces as its own error and doesn't stop the others", () => {
     const surfaced: (() => void)[] = [];
     vi.spyOn(globalThis, "queueMicrotask").mockImplementation((task) => void surfaced.push(task));
     const throttle = new ResponseThrottle(20, 10);

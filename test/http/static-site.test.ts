@@ -32,14 +32,14 @@ function loadedBy(html: string): string[] {
 }
 
 describe("the page", () => {
-  it.each(PAGE_PATHS)("is at %s", async (path) => {
+  it.each(PAGE_PATHS)("the page is at %s", async (path) => {
     const answer = await get(path.replaceAll(/:\w+/g, "some%20thing"));
     expect(answer.status).toBe(200);
     expect(answer.headers["content-type"]).toBe("text/html; charset=utf-8");
     expect(answer.body.toString()).toContain('<div id="page">');
   });
 
-  it("may run and load its own files only, and no page may frame it", async () => {
+  it("the page may run and load its own files only, and no page may frame it", async () => {
     const { headers, body } = await get("/");
     const policy = new Map(
       String(headers["content-security-policy"])
@@ -61,7 +61,7 @@ describe("the page", () => {
     expect(body.toString()).not.toMatch(/<style|style=|onload|<script(?![^>]*src=)|https?:/);
   });
 
-  it("is compressed as the client accepts it, always the same bytes", async () => {
+  it("the page is compressed as the client accepts it, always the same bytes", async () => {
     const plain = await get("/");
     const script = loadedBy(plain.body.toString()).find((path) => path.endsWith(".js") && path.includes("assets"))!;
     for (const path of ["/", script]) {
@@ -78,7 +78,7 @@ describe("the page", () => {
     }
   });
 
-  it("is revalidated, and its assets are immutable", async () => {
+  it("the page is revalidated, and its assets are immutable", async () => {
     const first = await get("/");
     expect(first.headers["cache-control"]).toBe("no-cache");
     const again = await get("/", { "if-none-match": String(first.headers.etag) });
@@ -99,7 +99,7 @@ describe("the page", () => {
     expect((await get(font!)).headers["content-type"]).toBe("font/woff2");
   });
 
-  it("loads less than 50 KB at first", async () => {
+  it("the page loads less than 50 KB at first", async () => {
     const encoding = { "accept-encoding": "br" };
     const document = await get("/", encoding);
     const paths = loadedBy(brotliDecompressSync(document.body).toString());
@@ -108,7 +108,7 @@ describe("the page", () => {
     expect(sizes.reduce((sum, size) => sum + size, document.body.length)).toBeLessThan(MAX_FIRST_LOAD_BYTES);
   });
 
-  it("responds to an unknown path with a page for people and the envelope for programs", async () => {
+  it("the site responds to an unknown path with a page for people and the envelope for programs", async () => {
     const shown = await get("/no/such/page", HTML);
     expect(shown.status).toBe(404);
     expect(shown.headers["content-type"]).toBe("text/html; charset=utf-8");
@@ -120,7 +120,7 @@ describe("the page", () => {
     expect(broken.status).toBe(404);
   });
 
-  it("serves its own files only", async () => {
+  it("the site serves its own files only", async () => {
     for (const path of ["/../package.json", "/assets/../../main.js", "/%2e%2e/main.js", "/main.js", "//etc/passwd"]) {
       const { status, body } = await get(path);
       expect([path, status]).toEqual([path, 404]);
@@ -128,7 +128,7 @@ describe("the page", () => {
     }
   });
 
-  it("accepts GET and HEAD only", async () => {
+  it("the site accepts GET and HEAD only", async () => {
     const head = await client.send("HEAD", "/", {}, null);
     expect([head.status, head.body.length]).toEqual([200, 0]);
     const posted = await client.send("POST", "/", { "content-type": "application/json" }, "{}");

@@ -75,7 +75,7 @@ function priceOf(random: Random, near: number): number {
 }
 
 describe("a book", () => {
-  test("equals a plain book after every batch, watched or not", () => {
+  test("a book equals a plain book after every batch, watched or not", () => {
     const random = Random.printed("random levels");
     const registry = registryOf(2, 3);
     const outcomes = registry.all().flatMap((market) => market.outcomes.map((outcome) => ({ market, outcome })));
@@ -114,7 +114,7 @@ describe("a book", () => {
     }
   });
 
-  test("that returns to its state within a batch has not changed", () => {
+  test("a book that returns to its state within a batch has not changed", () => {
     const registry = registryOf(2);
     const [outcome] = registry.get(1)!.outcomes as [Outcome, Outcome];
     for (const isWatched of [false, true]) {
@@ -133,7 +133,7 @@ describe("a book", () => {
     }
   });
 
-  test("whose best price turns to the other side publishes both sides", () => {
+  test("a book whose best price turns to the other side publishes both sides", () => {
     const registry = registryOf(2);
     registry.get(1)!.outcomes[0]!.isWatched = true;
     registry.setLevel(1, BUY, 5_000, 3);
@@ -142,7 +142,7 @@ describe("a book", () => {
     expect(drain(registry).get(1)).toMatchObject({ bids: [[5_000, 0]], asks: [[5_000, 4]] });
   });
 
-  test("resets its sequence, and its text, when all books are rebuilt", () => {
+  test("a book resets its sequence, and its text, when all books are rebuilt", () => {
     const registry = registryOf(2);
     const market = registry.get(1)!;
     for (const quantity of [1, 2, 3]) {
@@ -155,7 +155,7 @@ describe("a book", () => {
     expect(shown()).toMatchObject({ sequence: FIRST_SEQUENCE, bids: [[4_000, 3]] });
   });
 
-  test("gives the market its best prices", () => {
+  test("a book gives the market its best prices", () => {
     const registry = registryOf(2);
     registry.setLevel(2, BUY, 3_000, 1);
     registry.setLevel(2, BUY, 3_100, 1);
@@ -171,7 +171,7 @@ describe("a book", () => {
 });
 
 describe("the texts of books", () => {
-  test("are built once per state, and again for each change that they show", () => {
+  test("the texts of books are built once per state, and again for each change that they show", () => {
     const registry = registryOf(3, 2);
     const market = registry.get(1)!;
     const [first, second] = market.outcomes as [Outcome, Outcome, Outcome];
@@ -202,7 +202,7 @@ describe("the texts of books", () => {
     expect(JSON.parse(bookJson(registry, market, second)).bids).toEqual([[3_500, 1], [3_000, 1]]); // biome-ignore format: levels
   });
 
-  test("show when their content was applied", () => {
+  test("the texts of books show when their content was applied", () => {
     const registry = registryOf(2);
     const market = registry.get(1)!;
     const [first, second] = market.outcomes as [Outcome, Outcome];
@@ -218,7 +218,7 @@ describe("the texts of books", () => {
     expect(JSON.parse(bookJson(registry, market, second)).ts).toBe(market.addedAt);
   });
 
-  test("stay within bounds: the oldest are evicted first", () => {
+  test("the texts of books stay within bounds: the oldest are evicted first", () => {
     const cache = new TextCache(30);
     let made = 0;
     const ask = (key: number, version = 1, length = 10): string => {

@@ -75,7 +75,7 @@ describe("implied depth", () => {
     return found;
   }
 
-  test.for([2, 3, 4, 8])("is what a taker gets from mints and merges: %i outcomes", (count) => {
+  test.for([2, 3, 4, 8])("implied depth is what a taker gets from mints and merges: %i outcomes", (count) => {
     const random = Random.printed(`implied depth of ${count} outcomes`);
     let clamped = 0;
     let offered = 0;
@@ -159,7 +159,7 @@ describe("implied books", () => {
   }
 
   test.for([2, 3, 7])(
-    "are published without a gap, and equal what REST shows at each sequence: %i outcomes",
+    "implied books are published without a gap, and equal what REST shows at each sequence: %i outcomes",
     (count) => {
       const random = Random.printed(`implied books of ${count} outcomes`);
       const registry = registryOf(count, 2);
@@ -214,7 +214,7 @@ describe("implied books", () => {
     },
   );
 
-  test("take a bounded share of the time: late changes are published later, as one", () => {
+  test("implied books take a bounded share of the time: late changes are published later, as one", () => {
     const registry = registryOf(2);
     const market = registry.get(1)!;
     const changes: number[] = [];
@@ -251,7 +251,7 @@ describe("implied books", () => {
     expect(changes).toHaveLength(late);
   });
 
-  test("cost nothing without followers: nothing is built, and the clock is not read", () => {
+  test("implied books cost nothing without followers: nothing is built, and the clock is not read", () => {
     const registry = registryOf(3);
     const market = registry.get(1)!;
     registry.implied.listen(() => expect.unreachable());

@@ -70,7 +70,7 @@ describe("on one server", () => {
   const bodyOf = (step: string): object => (step === "resolve" ? { payouts: [2_500, 7_500] } : {});
 
   test.each(Object.entries({ ...WAYS, rejected: [] }))(
-    "from %s only the steps of the contract lead on",
+    "from %s only the steps of the contract lead a market on",
     async (from, way) => {
       const user = world.user();
       for (const [step, allowed] of Object.entries(NEXT_STATUS)) {
@@ -95,7 +95,7 @@ describe("on one server", () => {
     },
   );
 
-  test("each step is published on the channel of one market and of all, and shows in the lists by status", async () => {
+  test("each step of a market is published on the channel of one market and of all, and shows in the lists by status", async () => {
     const market = await propose(world.user());
     const [one, all] = [await Socket.open(world.server, null), await Socket.open(world.server, null)];
     await one.subscribe("markets", market.id);
@@ -119,7 +119,7 @@ describe("on one server", () => {
     for (const socket of [one, all]) await socket.close();
   });
 
-  test("each step leaves an audit line with actor, note and request id; a rejected step leaves none", async () => {
+  test("each step of a market leaves an audit line with actor, note and request id; a rejected step leaves none", async () => {
     const user = world.user();
     const market = await propose(user);
     const { user_id } = rowsOf<{ user_id: number }>(
@@ -214,7 +214,7 @@ describe("on one server", () => {
     await socket.close();
   });
 
-  test("of two concurrent steps one wins, and the other is rejected or follows it", async () => {
+  test("of two concurrent steps of a market one wins, and the other is rejected or follows it", async () => {
     const second = await asOperator(world, "second");
     const rounds: [way: string[], step: string, rival: string][] = [
       [[], "halt", "halt"],
@@ -352,7 +352,7 @@ describe("on one server", () => {
     ["POST", "/admin/markets/1/resolve", { payouts: [10_001, -1] }, /^payouts\.0/],
     ["POST", "/admin/markets/1/resolve", { payouts: [0.5, 9_999.5] }, /^payouts\.0/],
     ["POST", "/admin/markets/1/resolve", { outcome_id: UNKNOWN }, /^outcome_id: not an outcome of this market/],
-  ] as const)("%s %s %j is refused in words", async (method, path, body, message) => {
+  ] as const)("a market's step: %s %s %j is rejected in words", async (method, path, body, message) => {
     await expectRefused(operator.request(method, path, { body }), 400, 40000, message);
   });
 

@@ -151,7 +151,7 @@ describe("the search", () => {
     ["cafe strasse", []],
     ["question", slugsFromEnd("listed", LISTED)],
     ["of many yes no", slugsFromEnd("many", MANY)],
-  ] as [string, string[]][])("finds by %s", async ([q, expected]) => {
+  ] as [string, string[]][])("the search finds by %s", async ([q, expected]) => {
     expect(slugs(await search(q)).sort()).toEqual(expected.toSorted());
   });
 
@@ -189,7 +189,7 @@ describe("the search", () => {
     ...["x".repeat(200), "a ".repeat(100), "' OR 1=1 --", "market_words:a", "rowid:1", "\ufdfa".repeat(200), "㌀㌁㌂"],
     Array.from({ length: 200 }, (_, i) => String.fromCodePoint(0x3300 + i)).join(""),
     Array.from({ length: 100 }, (_, i) => String.fromCodePoint(0x61 + (i % 26))).join(" "),
-  ])("takes whatever is typed: %j", async (q) => {
+  ])("the search takes whatever is typed: %j", async (q) => {
     for (const path of ["/markets", "/events", "/feed"]) {
       const answer = await client.request<{ items: unknown[] }>("GET", `${path}?q=${encodeURIComponent(q)}`);
       expect(answer).toMatchObject({ status: 200, code: 0 });
@@ -198,7 +198,7 @@ describe("the search", () => {
     }
   });
 
-  test("rejects empty and too long queries, and survives bytes that are no text", async () => {
+  test("the search rejects empty and too long queries, and survives bytes that are no text", async () => {
     for (const path of ["/markets", "/events", "/feed"]) {
       for (const q of ["", "x".repeat(201)]) {
         const answer = await client.request("GET", `${path}?q=${q}`);
@@ -210,7 +210,7 @@ describe("the search", () => {
     }
   });
 
-  test("combines with every filter, sort and page", async () => {
+  test("the search combines with every filter, sort and page", async () => {
     const all = await everyMarket();
     const found = all.filter(({ slug }) => slug.startsWith("listed-"));
     for (const limit of [7, 200]) {
@@ -223,14 +223,14 @@ describe("the search", () => {
     expect(await search("question", "/markets?status=closed")).toEqual([]);
   });
 
-  test("of events covers title, category and slug", async () => {
+  test("the search of events covers title, category and slug", async () => {
     expect(slugs(await search("grosse", "/events"))).toEqual(["third", "second", "first"]);
     expect(slugs(await search("many sports", "/events"))).toEqual(["many"]);
     expect(slugs(await search("question", "/events"))).toEqual([]);
     expect(slugs(await search("größe", "/events?category=science"))).toEqual(["second"]);
   });
 
-  test("returns the same to many concurrent requests", async () => {
+  test("the search returns the same to many concurrent requests", async () => {
     const many = new Client(server, null, 16);
     const found = await Promise.all(
       Array.from({ length: 200 }, (_, i) => many.all(`/markets?q=questio${i % 2 ? "n" : ""}`)),
@@ -254,7 +254,7 @@ describe("the list of markets", () => {
     closes_at: (a, b) => endOf(a) - endOf(b) || b.id - a.id,
   };
 
-  test("in every sort, with ties, filtered, in pages of any size", async () => {
+  test("the list of markets in every sort, with ties, filtered, in pages of any size", async () => {
     const before = await everyMarket();
     for (let n = 0; n < 25; n++) await trade(random.pick(before), random.integer(1, 3));
     const all = await everyMarket();
@@ -280,7 +280,7 @@ describe("the list of markets", () => {
     for (const market of all) expect(market.volume_24h).toBe(market.volume);
   });
 
-  test("a trade changes the order at once", async () => {
+  test("a trade changes the order of the list of markets at once", async () => {
     const last = (await client.all<MarketJson>("/markets?sort=volume")).at(-1)!;
     const top = (await client.get<{ items: MarketJson[] }>("/markets?sort=volume&limit=1")).items[0]!;
     await trade(last, top.volume + 1);
@@ -289,7 +289,7 @@ describe("the list of markets", () => {
     expect((await client.get<FeedJson>("/feed?kind=market&size=1")).items[0]).toMatchObject({ slug: last.slug });
   });
 
-  test("paged by volume while trades continue: no market twice, and every untraded market once", async () => {
+  test("the list of markets, paged by volume while trades continue: no market twice, and every untraded market once", async () => {
     const all = await everyMarket();
     const traded = new Set<string>();
     const seen: string[] = [];
@@ -311,7 +311,7 @@ describe("the list of markets", () => {
     expect(slugs(all).filter((slug) => !traded.has(slug) && !seen.includes(slug))).toEqual([]);
   });
 
-  test("a cursor is valid for its own list, sort and filters only", async () => {
+  test("a cursor of the list of markets is valid for its own list, sort and filters only", async () => {
     const paths = ["/markets?limit=2", "/events?limit=2"].flatMap((path) => {
       return Object.keys(sorts).map((sort) => `${path}&sort=${sort}`);
     });
@@ -352,7 +352,7 @@ describe("the list of markets", () => {
 });
 
 describe("events", () => {
-  test("are listed with their markets, newest first, by volume, by category", async () => {
+  test("events are listed with their markets, newest first, by volume, by category", async () => {
     const markets = await everyMarket();
     const events = await client.all<EventJson>("/events");
     expect(slugs(events)).toEqual(["empty", "many", "third", "second", "first"]);
@@ -375,7 +375,7 @@ describe("events", () => {
     expect(slugs(await client.all("/events?category=none"))).toEqual([]);
   });
 
-  test("are found by id and slug, and nothing else is", async () => {
+  test("events are found by id and slug, and nothing else is", async () => {
     const [first] = await client.all<EventJson>("/events?q=first");
     // A list shows fewer of its markets than it may have here.
     const own = (await everyMarket()).filter(({ event_id }) => event_id === first!.id).reverse();
@@ -402,7 +402,7 @@ describe("events", () => {
     }
   });
 
-  test("with very many markets are complete in the list of markets", async () => {
+  test("events with very many markets are complete in the list of markets", async () => {
     const { id, market_count, markets } = await client.get<EventJson>("/events/many");
     expect([market_count, markets.length]).toEqual([MANY, MAX_EVENT_MARKETS]);
     expect(await client.all(`/markets?event_id=${id}`)).toHaveLength(MANY);
@@ -410,7 +410,7 @@ describe("events", () => {
 });
 
 describe("the feed", () => {
-  test("is filtered by kind, category and words, with the total of what fits", async () => {
+  test("the feed is filtered by kind, category and words, with the total of what fits", async () => {
     const all = await everyPlace();
     expect(all).toHaveLength(LISTED + Object.keys(TEXTS).length + MANY + 4);
     const volumes = all.map(({ volume_24h }) => volume_24h);
@@ -434,7 +434,7 @@ describe("the feed", () => {
     }
   });
 
-  test("groups the markets of events in these, and sorts by what is new and what closes next", async () => {
+  test("the feed groups the markets of events in these, and sorts by what is new and what closes next", async () => {
     const all = await everyPlace();
     const groupedOf = (places: FeedJson["items"]): FeedJson["items"] => {
       const events = new Set(places.filter(({ kind }) => kind === "event").map(({ id }) => id));
@@ -464,7 +464,7 @@ describe("the feed", () => {
     }
   });
 
-  test("has its categories listed, with the number of open markets", async () => {
+  test("the feed has its categories listed, with the number of open markets", async () => {
     const markets = await everyMarket();
     const names = [...new Set(markets.map(({ category }) => category))].filter((each) => each !== null).sort();
     const open = names.map((name) => ({
@@ -474,7 +474,7 @@ describe("the feed", () => {
     expect(await client.get("/categories")).toEqual({ items: open });
   });
 
-  test("has a sparkline of traded markets, for those who ask", async () => {
+  test("the feed has a sparkline of traded markets, for those who ask", async () => {
     const outcomesOf = async (query: string): Promise<MarketJson["outcomes"]> =>
       (await everyPlace(query)).flatMap(
         ({ outcomes, markets }) => outcomes ?? markets.flatMap((each) => each.outcomes),
@@ -495,7 +495,7 @@ describe("the feed", () => {
     "sparklines=",
     "cursor=x",
     "page=1&page=2",
-  ])("refuses %s", async (query) => {
+  ])("the feed rejects %s", async (query) => {
     expect((await client.request("GET", `/feed?${query}`)).code).toBe(40000);
   });
 });

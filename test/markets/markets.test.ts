@@ -59,7 +59,7 @@ describe("the list of markets", () => {
   });
   const number = ({ slug }: MarketJson): number => Number(slug.split("-")[1]);
 
-  test("shows the open ones, newest first, in pages of any size", async () => {
+  test("the list of markets shows the open ones, newest first, in pages of any size", async () => {
     expect(all).toHaveLength(LISTED + 3);
     const ids = all.map(({ id }) => id);
     expect(ids).toEqual([...new Set(ids)].sort((a, b) => b - a));
@@ -93,7 +93,7 @@ describe("the list of markets", () => {
     });
   });
 
-  test("by category, event, status and words, alone and together", async () => {
+  test("the list of markets filters by category, event, status and words, alone and together", async () => {
     const eventId = all.find(({ slug }) => slug === "market-0")!.event_id!;
     const queries: [string, (market: MarketJson) => boolean][] = [
       ["category=sports", ({ category }) => category === "sports"],
@@ -119,7 +119,7 @@ describe("the list of markets", () => {
     }
   });
 
-  test("sorted by volume and by the end, in pages", async () => {
+  test("the list of markets is sorted by volume and by the end, in pages", async () => {
     const traded = [3, 17, 31];
     for (const [i, n] of traded.entries()) {
       const { id: market_id, outcomes } = await bySlug(`market-${n}`);
@@ -154,7 +154,7 @@ describe("the feed", () => {
     size: number;
     total: number;
   }
-  test("is one list of markets and events, in numbered pages", async () => {
+  test("the feed is one list of markets and events, in numbered pages", async () => {
     const first = await client.get<Feed>("/feed");
     expect(first).toMatchObject({ page: 1, size: 20, total: LISTED + 3 + 1 });
     expect(first.items).toHaveLength(20);
@@ -176,7 +176,7 @@ describe("the feed", () => {
 });
 
 describe("books", () => {
-  test("are found by id and slug, cut by depth, and one market's together", async () => {
+  test("books are found by id and slug, cut by depth, and one market's together", async () => {
     const market = await bySlug("market-50");
     const [yes, no] = market.outcomes.map(({ id }) => id) as [number, number];
     await users[2]!.data("POST", "/wallet/split", { market_id: market.id, quantity: 10 });
@@ -207,7 +207,7 @@ describe("books", () => {
     });
   });
 
-  test("are the same text until they change, in every view, in JSON and MessagePack", async () => {
+  test("books are the same text until they change, in every view, in JSON and MessagePack", async () => {
     const market = await bySlug("market-51");
     const [yes, no] = market.outcomes.map(({ id }) => id) as [number, number];
     const bid = (outcome_id: number, price: number): Promise<OrderJson> =>
@@ -243,7 +243,7 @@ describe("books", () => {
     expect((await client.get<BookJson>(ofNo)).bids).toHaveLength(4);
   });
 
-  test.for([2, 3, 5])("with implied=true promise what a taker gets: %i outcomes", async (count) => {
+  test.for([2, 3, 5])("books with implied=true promise what a taker gets: %i outcomes", async (count) => {
     const random = Random.printed(`implied depth of ${count} outcomes`);
     const market = await bySlug(`book.of_${count}`);
     const outcomes = market.outcomes.map(({ id }) => id);

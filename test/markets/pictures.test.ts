@@ -53,7 +53,7 @@ function claiming(width: number, height: number): string {
 }
 
 describe("a picture", () => {
-  test("is served as a small square, under a path that changes with it", async () => {
+  test("a picture is served as a small square, under a path that changes with it", async () => {
     const market = world.market();
     expect(await pathOf(market)).toBe(null);
     const { picture } = await changed(market, pictureFile());
@@ -79,7 +79,7 @@ describe("a picture", () => {
     expect(await pathOf(market)).toBe(other);
   });
 
-  test("can be a WebP or JPEG file; an oblong one is cut to the square in its middle", async () => {
+  test("a picture can be a WebP or JPEG file; an oblong one is cut to the square in its middle", async () => {
     const market = world.market();
     const png = (await changed(market, pictureFile())).picture!;
     const { bytes } = await fetched(png);
@@ -94,7 +94,7 @@ describe("a picture", () => {
     expect(cut.length).toBeLessThan(blue.length + 20);
   });
 
-  test("can be removed", async () => {
+  test("a picture can be removed", async () => {
     const market = world.market();
     const { picture } = await changed(market, pictureFile());
     expect((await changed(market, null)).picture).toBe(null);
@@ -102,7 +102,7 @@ describe("a picture", () => {
     expect((await changed(market, null)).picture).toBe(null);
   });
 
-  test("reaches followers of the market, and the audit log as a hash", async () => {
+  test("a picture reaches followers of the market, and the audit log as a hash", async () => {
     const market = world.market();
     const socket = await world.socket(world.user());
     await socket.subscribe("markets", market.id);
@@ -115,14 +115,14 @@ describe("a picture", () => {
     });
   });
 
-  test("doesn't keep a market from being halted meanwhile", async () => {
+  test("a picture doesn't keep a market from being halted meanwhile", async () => {
     const market = world.market();
     const [{ picture }, halted] = await Promise.all([changed(market, pictureFile()), take(operator, market, "halt")]);
     expect(picture).not.toBe(null);
     expect(halted.status).toBe("halted");
   });
 
-  test("outlives a restart", async () => {
+  test("a picture outlives a restart", async () => {
     const market = world.market();
     const { picture } = await changed(market, pictureFile());
     const before = await fetched(picture!);
@@ -150,14 +150,14 @@ describe("refused, and nothing changes", () => {
     ["nothing", ""],
     ["a number", 5],
   ];
-  test.for(WRONG)("%s", async ([, picture]) => {
+  test.for(WRONG)("a picture is rejected, and nothing changes: %s", async ([, picture]) => {
     const market = world.markets[0]!;
     const before = await pathOf(market);
     await expectRefused(change(market, picture), 400, 40000, /picture/);
     expect(await pathOf(market)).toBe(before);
   });
 
-  test("a market that has ended, a stranger, and hashes of no picture", async () => {
+  test("a picture is rejected for a market that has ended, from a stranger, and for hashes of no picture", async () => {
     const market = world.market();
     const trader = (await signIn(world.server, "trader@example.com")).client;
     await expectRefused(change(market, pictureFile(), trader), 403, 40300);

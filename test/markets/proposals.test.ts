@@ -127,11 +127,11 @@ describe("over restarts", () => {
       });
     });
 
-    test("positions in a reused outcome id are as before", async () => {
+    test("positions in a reused outcome id are as before after a kill -9, a day later", async () => {
       expect((await world.client("trader").position(bought().outcome_id))?.quantity).toBe(2);
     });
 
-    test("the user may propose as many as were proposed a day before", async () => {
+    test("a day later, after a kill -9, the user may propose as many as were proposed a day before", async () => {
       const user = world.client("daily");
       expect(await decisions(user)).toEqual(before);
       const { data } = await propose(user);
@@ -317,7 +317,7 @@ describe("on one server", () => {
     expect((await take(operator, market, "open")).status).toBe("open");
   });
 
-  test("slugs derive from questions, with a number if taken; concurrent proposals get distinct ones", async () => {
+  test("slugs of proposals derive from questions, with a number if taken; concurrent proposals get distinct ones", async () => {
     const user = world.user();
     const body = { question: "Is it  SO?", outcomes: ["Yes", "No"] };
     const answers = await Promise.all(Array.from({ length: 3 }, () => propose(world.client("user5", 0, 3), body)));
@@ -366,7 +366,7 @@ describe("on one server", () => {
     [{ slug: "" }, /^slug/],
     [{ status: "open" }, /^status: unknown field/],
     [{ opens_at: 1 }, /^opens_at: unknown field/],
-  ])("%j is rejected with a message that names the field", async (more, message) => {
+  ])("a proposal's %j is rejected with a message that names the field", async (more, message) => {
     const user = world.client("user6");
     await expectRefused(propose(user, newMarket(more)), 400, 40000, message);
     expect(await own(user)).toEqual([]);
@@ -435,7 +435,7 @@ describe("when few outcome ids are left", () => {
     await expectRefused(propose(one), 429, 42900, /at most 5/);
   });
 
-  test("the exchange refuses proposals without a decision for 30 days", async () => {
+  test("with few outcome ids left, the exchange rejects proposals without a decision for 30 days", async () => {
     await world.server.stop();
     insertProposals(4_000, Date.now() - 31 * 86_400_000);
     withDatabase(world.server.dataDir, (db) => db.exec("UPDATE markets SET created_at = 1 WHERE status = 0 AND slug LIKE 'slug-%' AND id % 2 = 0")); // biome-ignore format: one call

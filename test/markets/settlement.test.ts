@@ -71,7 +71,7 @@ describe("on one server", () => {
     [7, null, [1_429, 1_429, 1_429, 1_429, 1_428, 1_428, 1_428]],
   ];
   test.each(WORTH)(
-    "%i outcomes, %j: holders receive what their shares pay, and a set 1 USDC",
+    "a resolution with %i outcomes, %j: holders receive what their shares pay, and a set 1 USDC",
     async (count, body, pays) => {
       const market = await made(count);
       // Ann keeps some of every outcome, Ben buys two of them, Cem only the last.
@@ -169,7 +169,7 @@ describe("on one server", () => {
     expect(await user.all("/wallet/transactions?type=settlement")).toEqual([]);
   });
 
-  test("merges in flight complete first, later ones are rejected; every set is paid once", async () => {
+  test("merges in flight complete before a resolution, later ones are rejected; every set is paid once", async () => {
     const random = Random.printed("merges while a market is resolved");
     for (let round = 0; round < 8; round++) {
       const market = await made(2);
@@ -227,7 +227,7 @@ describe("on one server", () => {
     await expectRefused(post(again, terms(market, 0, BUY, 100, 1)), 422, 42203, /resolved/);
   });
 
-  test("kill -9 right after the response, and at any moment before: all holders are paid, or none", async () => {
+  test("kill -9 right after the response to a resolution, and at any moment before: all holders are paid, or none", async () => {
     const random = Random.printed("kill -9 while a market is settled");
     const rounds = 5;
     const names = Array.from({ length: HOLDERS }, (_, i) => `holder${i}`);

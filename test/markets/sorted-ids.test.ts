@@ -7,7 +7,7 @@ import { Random } from "../support/random.ts";
 const listed = (order: SortedIds): number[] => [...order.ids.subarray(0, order.size)];
 
 describe("an order", () => {
-  test.for(["the largest id first", "the smallest id first"])("among equal keys %s", (tie) => {
+  test.for(["the largest id first", "the smallest id first"])("sorted ids: among equal keys %s", (tie) => {
     const random = Random.printed(`an order with ${tie}`);
     const keys = new Map<number, number>();
     const compare = tie === "the largest id first" ? (a: number, b: number) => b - a : (a: number, b: number) => a - b;
@@ -28,7 +28,7 @@ describe("an order", () => {
     }
   });
 
-  test("a read moves a bounded number of ids; later reads continue, and none is lost", () => {
+  test("sorted ids: a read moves a bounded number of ids; later reads continue, and none is lost", () => {
     const random = Random.printed("a bounded move");
     const count = 4 * MAX_MOVED_PER_READ;
     const keys = Array.from({ length: count }, (_, id) => id);

@@ -133,7 +133,7 @@ describe("markets that trade", () => {
     for (const market of markets) for (const user of [maker, taker]) await world.split(user, market, 3_000);
   });
 
-  test("the pages contain every trade once, whatever their size", async () => {
+  test("the pages of trades contain every trade once, whatever their size", async () => {
     for (const market of markets) await trade(market, 60);
     for (const market of markets) {
       for (const largest of [3, 20, MAX_LIMIT]) expectAll(market, await walk(market, largest));
@@ -159,7 +159,7 @@ describe("markets that trade", () => {
     }
   });
 
-  test("responses are byte for byte the same after a restart, when memory is empty", async () => {
+  test("pages of trades are byte for byte the same after a restart, when memory is empty", async () => {
     const limits = [[1, 7, 30], [MAX_LIMIT]];
     const read = async (): Promise<string[][][]> => {
       const texts: string[][][] = [];
@@ -175,7 +175,7 @@ describe("markets that trade", () => {
     expect(await read()).toEqual(before);
   });
 
-  test("pages go from memory into the database without a seam", async () => {
+  test("pages of trades go from memory into the database without a seam", async () => {
     for (const market of markets) await trade(market, 30);
     for (const market of markets) {
       for (const limit of [29, 30, 31])
@@ -184,7 +184,7 @@ describe("markets that trade", () => {
     }
   });
 
-  test("while several markets trade, a walk is gapless and no later first page is older", async () => {
+  test("while several markets trade, a walk through trades is gapless and no later first page is older", async () => {
     let isOver = false;
     const trading = (async () => {
       for (let n = 0; n < BURSTS; n++) await trade(random.pick(markets), random.integer(1, 20));

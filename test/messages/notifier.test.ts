@@ -108,7 +108,7 @@ function parse(message: string): { headers: string[]; body: string } {
 }
 
 describe("the outbox", () => {
-  test("a mail becomes a file that holds its text unchanged, for the process's user alone", async () => {
+  test("a mail in the outbox becomes a file that holds its text unchanged, for the process's user alone", async () => {
     const notifier = start();
     const link = "https://exchange.example/verify?token=".padEnd(74, "x");
     const mail = verificationMail(TO, link, 86_400_000);
@@ -134,7 +134,7 @@ describe("the outbox", () => {
     expect(logged).toBe("");
   });
 
-  test("links of every length up to 74 characters are in the file unchanged", async () => {
+  test("links of every length up to 74 characters are in the outbox's file unchanged", async () => {
     const notifier = start();
     const links = Array.from({ length: 55 }, (_, i) => "https://e.example/?t".padEnd(20 + i, "=.aZ9_-"));
     for (const link of links) notifier.sendMail(verificationMail(TO, link, 86_400_000));
@@ -144,7 +144,7 @@ describe("the outbox", () => {
     for (const [i, link] of links.entries()) expect(files[i]!.split("\n")).toContain(link);
   });
 
-  test("a text message becomes a file with the number, an empty line and the body", async () => {
+  test("a text message in the outbox becomes a file with the number, an empty line and the body", async () => {
     const notifier = start();
     notifier.sendText({ to: PHONE, body: "Your code is 123456." });
     await notifier.close();
@@ -153,7 +153,7 @@ describe("the outbox", () => {
     expect(statSync(join(outbox, fileNames()[0]!)).mode & 0o777).toBe(0o600);
   });
 
-  test("files sort in the order of acceptance", async () => {
+  test("the outbox's files sort in the order of acceptance", async () => {
     const notifier = start();
     const bodies = Array.from({ length: 200 }, (_, i) => `message ${i}`);
     for (const body of bodies) notifier.sendText({ to: PHONE, body });
@@ -161,12 +161,12 @@ describe("the outbox", () => {
     expect(readFiles().map((content) => parse(content).body)).toEqual(bodies);
   });
 
-  test("the folder is not created before the first message", () => {
+  test("the outbox's folder is not created before the first message", () => {
     start();
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("a delivery fails if the folder can't be created, and a retry creates it", async () => {
+  test("a delivery fails if the outbox's folder can't be created, and a retry creates it", async () => {
     writeFileSync(join(folder, "data"), "in the way");
     const notifier = start({ retryPausesMs: [100, 100, 100] });
     notifier.sendMail(mailOf("text"));
@@ -178,7 +178,7 @@ describe("the outbox", () => {
 });
 
 describe("mail by SMTP", () => {
-  test("arrives, in the order of acceptance, over one connection that opens with the first", async () => {
+  test("mail by SMTP arrives, in the order of acceptance, over one connection that opens with the first", async () => {
     const notifier = start({ smtpUrl: await smtp.listen() });
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(smtp.connections).toBe(0);
@@ -194,7 +194,7 @@ describe("mail by SMTP", () => {
     await until(() => expect(smtp.isConnected).toBe(false));
   });
 
-  test("is retried when the server drops and rejects connections", async () => {
+  test("mail is retried when the SMTP server drops and rejects connections", async () => {
     smtp.welcomes.push("drop", "refuse");
     const notifier = start({ smtpUrl: await smtp.listen(), ...QUICK_RETRIES });
     notifier.sendMail(mailOf("secret words"));
@@ -206,7 +206,7 @@ describe("mail by SMTP", () => {
     ]);
   });
 
-  test("is dropped after four attempts, with one error line", async () => {
+  test("mail is dropped after four attempts, with one error line", async () => {
     smtp.recipientAnswers.push(...Array.from({ length: 4 }, () => `550 no such user ${TO}`));
     const notifier = start({ smtpUrl: await smtp.listen(), ...QUICK_RETRIES });
     notifier.sendMail(mailOf("secret words"));
@@ -224,7 +224,7 @@ describe("mail by SMTP", () => {
     expect(logLines()).toHaveLength(4);
   });
 
-  test("is retried after a second by default", async () => {
+  test("mail is retried after a second by default", async () => {
     smtp.welcomes.push("drop");
     const notifier = start({ smtpUrl: await smtp.listen() });
     notifier.sendMail(mailOf("text"));
@@ -242,7 +242,7 @@ describe("mail by SMTP", () => {
     expect(smtp.received.map(({ data }) => parse(data).body.trimEnd())).toEqual(["second", "third", "first"]);
   });
 
-  test("a server that never responds costs one timeout, and text messages don't wait for it", async () => {
+  test("an SMTP server that never responds costs one timeout, and text messages don't wait for it", async () => {
     smtp.welcomes.push("ignore");
     const smtpUrl = await smtp.listen();
     const notifier = start({ smtpUrl, ...QUICK_RETRIES, timeoutsMs: { mail: 1_000, text: 10_000 } });
@@ -256,7 +256,7 @@ describe("mail by SMTP", () => {
 });
 
 describe("text messages by webhook", () => {
-  test("are posted as JSON, in the order of acceptance", async () => {
+  test("text messages are posted as JSON, in the order of acceptance", async () => {
     const notifier = start({ smsWebhookUrl: await webhook.listen() });
     const messages = Array.from({ length: 20 }, (_, i) => ({ to: PHONE, body: `Your code is ${i}.` }));
     for (const message of messages) notifier.sendText(message);
@@ -266,7 +266,7 @@ describe("text messages by webhook", () => {
     expect(logged).toBe("");
   });
 
-  test("are retried after an error and a redirect, which isn't followed", async () => {
+  test("text messages are retried after an error and a redirect, which isn't followed", async () => {
     webhook.answers.push(503, 302, 200);
     const notifier = start({ smsWebhookUrl: await webhook.listen(), ...QUICK_RETRIES });
     notifier.sendText({ to: PHONE, body: "code" });
@@ -279,7 +279,7 @@ describe("text messages by webhook", () => {
     ]);
   });
 
-  test("are retried after a timeout, and dropped in the end", async () => {
+  test("text messages are retried after a timeout, and dropped in the end", async () => {
     webhook.answers.push("ignore", "ignore");
     const smsWebhookUrl = await webhook.listen();
     const notifier = start({ smsWebhookUrl, retryPausesMs: [10], timeoutsMs: { mail: 100, text: 100 } });
@@ -291,7 +291,7 @@ describe("text messages by webhook", () => {
     ]);
   });
 
-  test("the log line has the socket's error if nobody listens", async () => {
+  test("the log line of a text message has the socket's error if nobody listens", async () => {
     const smsWebhookUrl = await webhook.listen();
     webhook.close();
     const notifier = start({ smsWebhookUrl, retryPausesMs: [] });
@@ -352,14 +352,14 @@ describe("an address is one recipient or none", () => {
   });
 
   const plain = ["o'neil+tag@mail.example", "a.b-c_d=e%f!g@sub.mail.example", "ada@m\u00fcnchen.example"];
-  test.for(plain)("%s gets its mail", async (address) => {
+  test.for(plain)("the address %s gets its mail", async (address) => {
     const notifier = start({ smtpUrl: await smtp.listen() });
     notifier.sendMail(mailOf("text", address));
     await notifier.close();
     expect(smtp.received.map(({ to }) => to)).toEqual([[`<${address.replace("m\u00fcnchen", "xn--mnchen-3ya")}>`]]);
   });
 
-  test("a subject and a text add no header", async () => {
+  test("a mail's subject and text add no header", async () => {
     const notifier = start();
     notifier.sendMail({ to: TO, subject: "Hello\r\nBcc: eve@evil.example", text: "Bcc: eve@evil.example\n" });
     await notifier.close();
@@ -370,7 +370,7 @@ describe("an address is one recipient or none", () => {
   });
 
   test.for([`${PHONE}\nTo: +14155552671`, `${PHONE}\r\n\r\nbody`, `${PHONE},+14155552671`, "447400123456", "", "+"])(
-    "a text to %j is dropped",
+    "a text message to %j is dropped",
     async (to) => {
       const notifier = start({ smsWebhookUrl: await webhook.listen() });
       notifier.sendText({ to, body: "secret" });
@@ -398,7 +398,7 @@ describe("bounds", () => {
     webhook.close();
   });
 
-  test("there is room again after some were sent", async () => {
+  test("there is room for messages again after some were sent", async () => {
     const notifier = start({ smsWebhookUrl: await webhook.listen() });
     for (let i = 0; i <= MAX_WAITING_MESSAGES; i++) notifier.sendText({ to: PHONE, body: `message ${i}` });
     await until(() => expect(webhook.requests.length).toBe(MAX_WAITING_MESSAGES));
@@ -410,7 +410,7 @@ describe("bounds", () => {
 });
 
 describe("close", () => {
-  test("retries the waiting messages at once", async () => {
+  test("the notifier's close retries the waiting messages at once", async () => {
     smtp.recipientAnswers.push("451 later");
     const notifier = start({ smtpUrl: await smtp.listen(), retryPausesMs: [60_000] });
     notifier.sendMail(mailOf("text"));
@@ -420,7 +420,7 @@ describe("close", () => {
     expect(logLines()).toHaveLength(1);
   });
 
-  test("drops a message that fails then, with an error line", async () => {
+  test("the notifier's close drops a message that fails then, with an error line", async () => {
     webhook.answers.push(503, 503);
     const notifier = start({ smsWebhookUrl: await webhook.listen(), retryPausesMs: [60_000, 60_000] });
     notifier.sendText({ to: PHONE, body: "code" });
@@ -429,7 +429,7 @@ describe("close", () => {
     expect(logLines()[1]).toMatchObject({ level: ERROR, attempt: 2, responseCode: 503 });
   });
 
-  test("waits a few seconds for servers that never respond, and logs how many messages it drops", async () => {
+  test("the notifier's close waits a few seconds for servers that never respond, and logs how many messages it drops", async () => {
     smtp.welcomes.push("ignore");
     webhook.answers.push("ignore");
     const notifier = start({ smtpUrl: await smtp.listen(), smsWebhookUrl: await webhook.listen() });
@@ -450,7 +450,7 @@ describe("close", () => {
     await until(() => expect(smtp.isConnected).toBe(false));
   });
 
-  test("drops later messages, and may be called twice", async () => {
+  test("the notifier's close drops later messages, and may be called twice", async () => {
     const notifier = start();
     expect(notifier.close()).toBe(notifier.close());
     notifier.sendMail(mailOf("late"));

@@ -155,55 +155,59 @@ test("only the topics that are wanted are mailed, fills among them", {
 });
 
 describe("the link that ends mails", () => {
-  test("works without a sign-in, by the page and by a mail program; a wrong one ends nothing", PATIENTLY, async () => {
-    const before = mailsTo(EMAIL).length;
-    await deposit(EMAIL, 3 * USDC);
-    const link = linkIn((await mails(before + 1)).at(-1)!);
-    const token = link.split("/").at(-1)!;
-    const api = `${world.server.root}/api/v1/auth/unsubscribe`;
-    const asked = await fetch(`${api}/${token}`, { redirect: "manual" });
-    expect([asked.status, asked.headers.get("location")]).toEqual([302, link]);
-    const wrong = [
-      "1",
-      `${token}x`,
-      token.slice(0, -1),
-      `999.${token.split(".")[1]}`,
-      "%00",
-      `${token.split(".")[0]}.ä`,
-    ];
-    for (const each of wrong) {
-      await expectRefused(
-        askOnce(world.server, null, "POST", `/auth/unsubscribe/${encodeURIComponent(each)}`),
-        404,
-        4040,
-      );
-    }
-    for (const body of ["all=please", "x".repeat(2_000), `[${"List-Unsubscribe=One-Click,".repeat(50)}]`]) {
-      const refused = await fetch(`${api}/${token}`, { method: "POST", body });
-      expect(refused.status).toBe(400);
-    }
-    const isOn = async (): Promise<boolean> => {
-      const { mail } = await user.get<{ mail: Record<string, boolean> }>("/me/notification-settings");
-      return Object.values(mail).includes(true);
-    };
-    expect(await isOn()).toBe(true);
-    const form = new FormData();
-    form.set("List-Unsubscribe", "One-Click");
-    for (const body of [new URLSearchParams({ "List-Unsubscribe": "One-Click" }), form, undefined]) {
-      const ended = await fetch(`${api}/${token}`, { method: "POST", ...(body !== undefined && { body }) });
-      expect([ended.status, await isOn()]).toEqual([200, false]);
+  test(
+    "the link that ends mails works without a sign-in, by the page and by a mail program; a wrong one ends nothing",
+    PATIENTLY,
+    async () => {
+      const before = mailsTo(EMAIL).length;
+      await deposit(EMAIL, 3 * USDC);
+      const link = linkIn((await mails(before + 1)).at(-1)!);
+      const token = link.split("/").at(-1)!;
+      const api = `${world.server.root}/api/v1/auth/unsubscribe`;
+      const asked = await fetch(`${api}/${token}`, { redirect: "manual" });
+      expect([asked.status, asked.headers.get("location")]).toEqual([302, link]);
+      const wrong = [
+        "1",
+        `${token}x`,
+        token.slice(0, -1),
+        `999.${token.split(".")[1]}`,
+        "%00",
+        `${token.split(".")[0]}.ä`,
+      ];
+      for (const each of wrong) {
+        await expectRefused(
+          askOnce(world.server, null, "POST", `/auth/unsubscribe/${encodeURIComponent(each)}`),
+          404,
+          4040,
+        );
+      }
+      for (const body of ["all=please", "x".repeat(2_000), `[${"List-Unsubscribe=One-Click,".repeat(50)}]`]) {
+        const refused = await fetch(`${api}/${token}`, { method: "POST", body });
+        expect(refused.status).toBe(400);
+      }
+      const isOn = async (): Promise<boolean> => {
+        const { mail } = await user.get<{ mail: Record<string, boolean> }>("/me/notification-settings");
+        return Object.values(mail).includes(true);
+      };
+      expect(await isOn()).toBe(true);
+      const form = new FormData();
+      form.set("List-Unsubscribe", "One-Click");
+      for (const body of [new URLSearchParams({ "List-Unsubscribe": "One-Click" }), form, undefined]) {
+        const ended = await fetch(`${api}/${token}`, { method: "POST", ...(body !== undefined && { body }) });
+        expect([ended.status, await isOn()]).toEqual([200, false]);
+        await settings({ payments: true });
+      }
+      await settings({ payments: false });
+      // Other settings stay.
+      expect(await user.get("/me/notification-settings")).toMatchObject({ page: { fills: true, payments: true } });
+      await deposit(EMAIL, 4 * USDC);
+      await deposit("other@example.com", 4 * USDC);
+      const counted = mailsTo(EMAIL).length;
+      expect((await mails(1, "other@example.com")).length).toBe(1);
+      expect(mailsTo(EMAIL).length).toBe(counted);
       await settings({ payments: true });
-    }
-    await settings({ payments: false });
-    // Other settings stay.
-    expect(await user.get("/me/notification-settings")).toMatchObject({ page: { fills: true, payments: true } });
-    await deposit(EMAIL, 4 * USDC);
-    await deposit("other@example.com", 4 * USDC);
-    const counted = mailsTo(EMAIL).length;
-    expect((await mails(1, "other@example.com")).length).toBe(1);
-    expect(mailsTo(EMAIL).length).toBe(counted);
-    await settings({ payments: true });
-  });
+    },
+  );
 });
 
 test("a restart and a crash lose no mail and repeat none", { timeout: 90_000 }, async () => {

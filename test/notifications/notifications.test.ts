@@ -74,7 +74,7 @@ afterAll(async () => {
 });
 
 describe("the list", () => {
-  test("has one notification for an order that rested, at the average of its fills, and none for a taker's", async () => {
+  test("the list has one notification for an order that rested, at the average of its fills, and none for a taker's", async () => {
     const taker = world.client("taker");
     const order = await user.place(terms(market, 0, BUY, 4_000, 30));
     const better = await user.place(terms(market, 0, BUY, 4_100, 10));
@@ -93,7 +93,7 @@ describe("the list", () => {
     expect(items.map(({ at }) => at)).toEqual(items.map(({ at }) => at).toSorted((a, b) => b - a));
   });
 
-  test("has deposits, reversals, payouts and decided withdrawals", async () => {
+  test("the list of notifications has deposits, reversals, payouts and decided withdrawals", async () => {
     const paid = world.market();
     await world.split(user, paid, 7);
     await settle(operator, paid, { outcome_id: paid.outcomes[1] });
@@ -106,7 +106,7 @@ describe("the list", () => {
     expect(items.filter(({ kind }) => kind === "deposit")).toMatchObject([{ amount: 10_000 * USDC, order_id: null }]);
   });
 
-  test("has the topics that the user wants, and counts what was not seen", async () => {
+  test("the list of notifications has the topics that the user wants, and counts what was not seen", async () => {
     const { items } = await list();
     const settings = await user.data<object>("PATCH", "/me/notification-settings", { page: { fills: false } });
     const others = { resolutions: true, payments: true, alerts: true };
@@ -130,7 +130,7 @@ describe("the list", () => {
     expect((await list(other)).items.map(({ kind }) => kind)).toEqual(["deposit"]);
   });
 
-  test("wrong requests change nothing", async () => {
+  test("wrong requests change no notification and no setting", async () => {
     const settings = await user.get("/me/notification-settings");
     for (const body of [{}, { page: { money: true } }, { page: { fills: 1 } }, { sms: {} }]) {
       await expectRefused(user.request("PATCH", "/me/notification-settings", { body }), 400, 40000);
@@ -147,7 +147,7 @@ describe("the list", () => {
 });
 
 describe("a price alert", () => {
-  test("fires once, at a trade at its price or beyond", async () => {
+  test("a price alert fires once, at a trade at its price or beyond", async () => {
     const [yes] = market.outcomes;
     await trade(0, 5_000);
     const above = await ask({ outcome_id: yes, direction: "above", price: 5_500 });
@@ -175,7 +175,7 @@ describe("a price alert", () => {
     expect(all.map(({ direction }) => direction)).toEqual(["below", "above"]);
   });
 
-  test("several of several users fire at one trade, each for its own price", async () => {
+  test("several price alerts of several users fire at one trade, each for its own price", async () => {
     const [, no] = market.outcomes;
     await trade(1, 3_000);
     const prices = [3_100, 3_200, 3_300];
@@ -193,7 +193,7 @@ describe("a price alert", () => {
     expect((await list(other)).items.filter(({ kind }) => kind === "alert").length).toBe(2);
   });
 
-  test("is refused where it has been reached, for what isn't there, and beyond the bound", async () => {
+  test("a price alert is rejected where its price has been reached, for what isn't there, and beyond the bound", async () => {
     const [yes, no] = market.outcomes;
     await trade(0, 5_000);
     await expectRefused(ask({ outcome_id: yes, direction: "above", price: 5_000 }), 409, 40900, /last price is 5000/);
@@ -227,7 +227,7 @@ describe("a price alert", () => {
     quiet.close();
   });
 
-  test("and the settings outlive a crash; at the start fires what a trade before it reached", async () => {
+  test("price alerts and settings outlive a crash; the start fires what a trade before it reached", async () => {
     const [yes] = market.outcomes;
     await ask({ outcome_id: yes, direction: "above", price: 6_000 });
     await ask({ outcome_id: yes, direction: "above", price: 7_000 });

@@ -40,7 +40,7 @@ describe("registration of clients", () => {
   const create = (body: object): Promise<Answer<OAuthClientJson & { client_secret: string | null }>> =>
     owner.request("POST", "/me/oauth-clients", { body });
 
-  test("clients are created, listed, read and removed; only the creation returns the secret", async () => {
+  test("third-party clients are created, listed, read and removed; only the creation returns the secret", async () => {
     const secretOne = await create(wish);
     const uris = [CALLBACK, "https://b.example/"];
     const publicOne = await create({ name: "App", redirect_uris: uris, confidential: false });
@@ -72,7 +72,7 @@ describe("registration of clients", () => {
     await party.tokens(alice.client);
   });
 
-  test("a name with invisible or confusable characters is rejected", async () => {
+  test("a client's name with invisible or confusable characters is rejected", async () => {
     const wrong = [
       ...["", " ", " Robot", "Robot ", "\u200b", "Robot\u202etobor", "Ro\u00adbot", "a\u2028b", "\u2066a", "\ufeffa"],
       ...[`a${"\u0301".repeat(4)}`, "x".repeat(101), "\ue000", "a\nb"],
@@ -179,7 +179,7 @@ describe("independent client libraries", () => {
     return new URL(data.redirect_to);
   }
 
-  test("discover the endpoints and methods from the metadata", async () => {
+  test("independent client libraries discover the endpoints and methods from the metadata", async () => {
     const server = await discover();
     const base = world.server.root + API_BASE;
     expect(server).toMatchObject({
@@ -198,7 +198,7 @@ describe("independent client libraries", () => {
   });
 
   for (const method of ["none", "client_secret_basic", "client_secret_post"] as const) {
-    test(`complete the whole flow: oauth4webapi with ${method}`, async () => {
+    test(`an independent client library completes the whole flow: oauth4webapi with ${method}`, async () => {
       const party = await stage.register(method !== "none");
       const server = await discover();
       expect(server.token_endpoint_auth_methods_supported).toContain(method);
@@ -263,7 +263,7 @@ describe("independent client libraries", () => {
     });
   }
 
-  test("detect the user's denial, and a response of another issuer", async () => {
+  test("independent client libraries detect the user's denial, and a response of another issuer", async () => {
     const party = await stage.register();
     const server = await discover();
     const client: oauth.Client = { client_id: party.clientId };
@@ -278,7 +278,7 @@ describe("independent client libraries", () => {
   });
 
   for (const authorizationMethod of ["header", "body"] as const) {
-    test(`complete the flow: simple-oauth2 with its secret in the ${authorizationMethod}`, async () => {
+    test(`an independent client library completes the flow: simple-oauth2 with its secret in the ${authorizationMethod}`, async () => {
       const party = await stage.register(true);
       const flow = new AuthorizationCode({
         client: { id: party.clientId, secret: party.secret! },
@@ -321,7 +321,7 @@ describe("authorization endpoint", () => {
     return [seen.headers.location!, approved.data.redirect_to];
   }
 
-  test("sends the browser to the consent page with the request, and grants nothing before the user decides", async () => {
+  test("the authorization endpoint sends the browser to the consent page with the request, and grants nothing before the user decides", async () => {
     const { params } = party.request(`${READ} ${WRITE}`);
     const { status, headers } = await visit(params);
     expect([status, headers["cache-control"]]).toEqual([302, "no-store"]);
@@ -331,7 +331,7 @@ describe("authorization endpoint", () => {
     expect(await grantTo(alice.client, party)).toBeUndefined();
   });
 
-  test("redirects back with the code, the unchanged state and the issuer, and nothing else", async () => {
+  test("the authorization endpoint redirects back with the code, the unchanged state and the issuer, and nothing else", async () => {
     for (const state of ["x", "a b+c%20d&e=f#g/?;:@", "~".repeat(1_000)]) {
       const { data } = await decide(alice.client, { ...party.request().params, state });
       const back = new URL(data.redirect_to);
@@ -343,7 +343,7 @@ describe("authorization endpoint", () => {
     expect([...new URL(data.redirect_to).searchParams.keys()].sort()).toEqual(["code", "iss"]);
   });
 
-  test("ignores unknown parameters", async () => {
+  test("the authorization endpoint ignores unknown parameters", async () => {
     const { params } = party.request();
     for (const more of [{ nonce: "n" }, { allowed: "false" }, { decision: "approve" }, { display: "page" }]) {
       const { status, headers } = await visit({ ...params, ...more });
@@ -352,7 +352,7 @@ describe("authorization endpoint", () => {
     }
   });
 
-  test("redirects nobody for an unregistered client or redirect URI", async () => {
+  test("the authorization endpoint redirects nobody for an unregistered client or redirect URI", async () => {
     const own = await stage.register();
     const { params } = own.request();
     const addresses = [
@@ -399,7 +399,7 @@ describe("authorization endpoint", () => {
     ["scopes with commas", { scope: `${READ},${WRITE}` }, "invalid_scope"],
   ];
   for (const [what, changes, error] of faults) {
-    test(`redirects with ${error}: ${what}`, async () => {
+    test(`the authorization endpoint redirects with ${error}: ${what}`, async () => {
       const params = changed(party.request().params, changes);
       for (const location of await sentTo(params)) {
         const back = new URL(location);
@@ -411,7 +411,7 @@ describe("authorization endpoint", () => {
     });
   }
 
-  test("redirects with access_denied after the user's denial, without a code", async () => {
+  test("the authorization endpoint redirects with access_denied after the user's denial, without a code", async () => {
     const { params } = party.request();
     const { data } = await decide(alice.client, params, "deny");
     const back = new URL(data.redirect_to);
@@ -420,12 +420,12 @@ describe("authorization endpoint", () => {
     await expectRefused(decide(alice.client, params, "perhaps"), 400, 40000);
   });
 
-  test("counts a repeated scope once", async () => {
+  test("the authorization endpoint counts a repeated scope once", async () => {
     const code = await party.consent(bob.client, `${READ}  ${READ} ${WRITE}`);
     expect((await party.exchange(code)).data.scope.split(" ").sort()).toEqual([WRITE, READ]);
   });
 
-  test("rejects a repeated parameter", async () => {
+  test("the authorization endpoint rejects a repeated parameter", async () => {
     const { params } = party.request();
     for (const name of Object.keys(params)) {
       const query = `${new URLSearchParams(params)}&${name}=${encodeURIComponent(params[name]!)}`;
@@ -434,7 +434,7 @@ describe("authorization endpoint", () => {
     }
   });
 
-  test("keeps the query of the redirect URI, also with an error", async () => {
+  test("the authorization endpoint keeps the query of the redirect URI, also with an error", async () => {
     const own = await stage.register(false, "https://client.example/cb?tenant=1&x=%2F");
     const { params } = own.request();
     const approved = new URL((await decide(alice.client, params)).data.redirect_to);
@@ -455,7 +455,7 @@ describe("authorization endpoint", () => {
     expect(faulty.searchParams.get("error")).toBe("invalid_scope");
   });
 
-  test("redirects to apps and to programs on the user's own machine", async () => {
+  test("the authorization endpoint redirects to apps and to programs on the user's own machine", async () => {
     const loopback = ["http://127.0.0.1:51004/cb", "http://[::1]:51004/cb"];
     for (const uri of ["com.example.app:/oauth2redirect", "com.example.app://callback", ...loopback]) {
       const app = await stage.register(false, uri);
@@ -476,7 +476,7 @@ describe("authorization endpoint", () => {
     ["http://localhost/?a=b", ["http://localhost:3000?a=b", "http://localhost/?a=b"]],
     ["https://app.example", ["https://app.example", "https://app.example/"]],
     ["https://app.example:8443/?a=b", ["https://app.example:8443?a=b", "https://app.example:8443/?a=b"]],
-  ])("registered as %s, redirects to %j", async (registered, requested) => {
+  ])("a client registered as %s is redirected to %j", async (registered, requested) => {
     const app = await stage.register(false, registered);
     for (const redirect_uri of requested) {
       const { params, verifier } = app.request();
@@ -517,7 +517,7 @@ describe("authorization endpoint", () => {
     ],
     ["https://app.example/cb", ["https://app.example:8443/cb", "https://app.example/cb/"]],
     ["com.example.app:/cb", ["com.example.app:/cb/", "com.example.app:51004/cb", "com.example.app://cb"]],
-  ])("registered as %s, doesn't redirect to %j", async (registered, requested) => {
+  ])("a client registered as %s is not redirected to %j", async (registered, requested) => {
     const app = await stage.register(false, registered);
     const { params } = app.request();
     for (const redirect_uri of requested) {
@@ -526,7 +526,7 @@ describe("authorization endpoint", () => {
     }
   });
 
-  test("shows the deciding user the client and its redirect URIs", async () => {
+  test("the consent shows the deciding user the client and its redirect URIs", async () => {
     const { clientId } = party;
     const path = `/oauth/clients/${clientId}`;
     const { data } = await ask(world, bob.accessToken, "GET", path);
@@ -539,7 +539,7 @@ describe("authorization endpoint", () => {
     }
   });
 
-  test("takes an approval only from a sign-in session, an operator's included", async () => {
+  test("the consent takes an approval only from a sign-in session, an operator's included", async () => {
     const { params } = party.request();
     const body = { ...params, decision: "approve" };
     const { access_token } = await party.tokens(alice.client, ALL_SCOPES.join(" "));

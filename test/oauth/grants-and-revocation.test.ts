@@ -256,7 +256,7 @@ describe("grants", () => {
 });
 
 describe("third parties' access tokens at the API", () => {
-  test("each scope opens its own endpoints and no others", async () => {
+  test("each scope of a third party's access token opens its own endpoints and no others", async () => {
     const [party, market] = [await stage.register(), world.markets[0]!];
     const body = terms(market, 0, BUY, 100, 1);
     const calls: [scope: string, method: string, path: string, body?: object][] = [
@@ -282,7 +282,7 @@ describe("third parties' access tokens at the API", () => {
     }
   });
 
-  test("routes that need a sign-in reject them, an operator's too", async () => {
+  test("routes that need a sign-in reject third parties' access tokens, an operator's too", async () => {
     const boss = (await stage.signInAs("boss")).client;
     const party = await stage.registerFor(boss);
     const { access_token } = await party.tokens(boss, ALL_SCOPES.join(" "));
@@ -297,7 +297,7 @@ describe("third parties' access tokens at the API", () => {
     expect(sessions.filter(({ method }) => method !== "password")).toEqual([]);
   });
 
-  test("orders placed with one get the standard maker rebate", async () => {
+  test("orders placed with a third party's access token get the standard maker rebate", async () => {
     const [party, market, taker] = [await stage.register(), world.market(), world.user()];
     const { access_token } = await party.tokens(bob.client, `${WRITE} ${READ}`);
     const maker = new Client(world.server, access_token);
@@ -348,7 +348,7 @@ describe("over a restart", () => {
     world.server = await world.server.restart({ ACCESS_TOKEN_TTL: "3" });
   });
 
-  test("grants, clients and tokens stay, revoked and spent ones too", async () => {
+  test("grants, clients and tokens stay over a restart, revoked and spent ones too", async () => {
     const client = new Client(world.server, keeper.accessToken);
     const shown = await grantsOf(client);
     client.close();
@@ -365,7 +365,7 @@ describe("over a restart", () => {
     await expectDead(party, renewed);
   });
 
-  test("a suspended user's tokens are rejected", async () => {
+  test("a suspended user's tokens are rejected after a restart", async () => {
     for (const { access_token, refresh_token } of tokensOfSuspended) {
       expect((await ask(world, access_token, "GET", "/wallet/balance")).code).toBe(40300);
       expectOAuthError(await party.refresh(refresh_token), "invalid_grant");
@@ -378,7 +378,7 @@ describe("over a restart", () => {
     await expectRefused(ask(world, suspended.accessToken, "POST", "/oauth/authorize", { body }), 403, 40300);
   });
 
-  test("an expired access token is 2002, its sockets close, and its client refreshes it", async () => {
+  test("after a restart, an expired access token is 2002, its sockets close, and its client refreshes it", async () => {
     const { client } = await stage.signInAs("keeper");
     const short = await party.tokens(client);
     const socket = await Socket.open(world.server, short.access_token);

@@ -46,7 +46,7 @@ describe("token endpoint: codes", () => {
     for (const code of [codes[1]!, codes.at(-1)!, others]) expect((await party.exchange(code)).status).toBe(200);
   });
 
-  test("the tokens follow the standards, and the server stores neither", async () => {
+  test("the tokens of a code follow the standards, and the server stores neither", async () => {
     const party = await stage.register(true);
     const { status, data, headers } = await party.exchange(await party.consent(alice.client, `${READ} ${WRITE}`));
     expect([status, headers["cache-control"], headers["content-type"]]).toEqual([200, "no-store", "application/json"]);
@@ -90,7 +90,7 @@ describe("token endpoint: codes", () => {
     expectOAuthError(await party.exchange(code), "invalid_grant");
   });
 
-  test("the redirect URI must equal that of the authorization request exactly", async () => {
+  test("the redirect URI of the token request must equal that of the authorization request exactly", async () => {
     const party = await stage.register();
     const wrong = [
       `${CALLBACK}/`,
@@ -152,7 +152,7 @@ describe("token endpoint: codes", () => {
     }
   });
 
-  test("a code ends with its grant and with its client", async () => {
+  test("an authorization code ends with its grant and with its client", async () => {
     const party = await stage.register();
     const first = await party.consent(bob.client);
     await bob.client.data("DELETE", `/me/oauth-grants/${(await grantTo(bob.client, party))!.id}`);
@@ -189,7 +189,7 @@ describe("token endpoint: clients and requests", () => {
   const attempt = async (party: ThirdParty, changes: Changes, headers: Params = {}): Promise<Answer> =>
     party.exchange(await party.consent(alice.client), changes, headers);
 
-  test("a client sends its secret in the header or in the form", async () => {
+  test("a client sends its secret to the token endpoint in the header or in the form", async () => {
     const { clientId, secret } = confidential;
     expect((await attempt(confidential, {})).status).toBe(200);
     const nowhere = { client_id: null, client_secret: null };
@@ -230,7 +230,7 @@ describe("token endpoint: clients and requests", () => {
     expectOAuthError(await attempt(open, { client_id: null }, header), "invalid_client", 401);
   });
 
-  test("credentials in two places are rejected, valid or not", async () => {
+  test("client credentials in two places are rejected, valid or not", async () => {
     const { clientId, secret } = confidential;
     // RFC 6749, section 5.2: the client uses more than one authentication method.
     for (const client_secret of [secret!, "wrong"]) {
@@ -245,7 +245,7 @@ describe("token endpoint: clients and requests", () => {
     expect(other.status).toBeGreaterThanOrEqual(400);
   });
 
-  test("only the two supported grant types", async () => {
+  test("the token endpoint supports two grant types only", async () => {
     const fields = { ...confidential.credentials, username: "alice@example.com", password: PASSWORD, scope: READ };
     const others = ["implicit", "urn:ietf:params:oauth:grant-type:jwt-bearer", "constructor", "__proto__"];
     for (const grant_type of ["password", "client_credentials", ...others]) {
@@ -261,7 +261,7 @@ describe("token endpoint: clients and requests", () => {
     expectOAuthError(await postForm(world, "/oauth/token", { ...fields, grant_type: "" }), "invalid_request");
   });
 
-  test("a request that is no form, or repeats a parameter, is rejected", async () => {
+  test("a token request that is no form, or repeats a parameter, is rejected", async () => {
     const { code, verifier } = await open.consent(alice.client);
     const given = { code, redirect_uri: CALLBACK, code_verifier: verifier };
     const fields: Params = { client_id: open.clientId, grant_type: "authorization_code", ...given };
@@ -309,7 +309,7 @@ describe("token endpoint: refresh", () => {
     await expectAlive(party, bystander);
   });
 
-  test("of two concurrent uses at most one gets tokens, and the reuse revokes them", async () => {
+  test("of two concurrent uses of a refresh token at most one gets tokens, and the reuse revokes them", async () => {
     const party = await stage.register();
     for (let round = 0; round < 5; round++) {
       const { refresh_token } = await party.tokens(alice.client);
@@ -334,7 +334,7 @@ describe("token endpoint: refresh", () => {
     await expectAlive(party, tokens);
   });
 
-  test("scopes never grow", async () => {
+  test("the scopes of a refresh token never grow", async () => {
     const party = await stage.register();
     // The user granted more to the same client before.
     await party.tokens(alice.client, ALL_SCOPES.join(" "));
@@ -349,7 +349,7 @@ describe("token endpoint: refresh", () => {
     expect(decodeJwt(same.data.access_token)["scope"]).toBe(same.data.scope);
   });
 
-  test("a client may narrow its scopes", async () => {
+  test("a client may narrow the scopes of its refresh token", async () => {
     const party = await stage.register();
     const tokens = await party.tokens(alice.client, `${READ} ${WRITE}`);
     const { data } = await party.refresh(tokens.refresh_token, { scope: READ });

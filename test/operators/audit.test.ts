@@ -29,7 +29,7 @@ async function go([name, run]: Flow): Promise<void> {
 describe("the log has every change of money or access, with actor, action, time, request and address", () => {
   for (const flow of FLOWS) test(flow[0], () => go(flow));
 
-  test("the seed: users, deposits and tokens", async () => {
+  test("the audit log has the seed: users, deposits and tokens", async () => {
     const seeded = stage.lines("actor = 'seed'");
     const ids = ["seeded", "trader", "other"].flatMap((name) =>
       stage.idsIn("users", "email = ?", `${name}@example.com`),
@@ -48,7 +48,7 @@ describe("the log has every change of money or access, with actor, action, time,
 });
 
 describe("the log", () => {
-  test("is numbered without a gap, in order of time, and names only existing users", async () => {
+  test("the audit log is numbered without a gap, in order of time, and names only existing users", async () => {
     for (const flow of FLOWS) await go(flow);
     const all = stage.lines("1");
     expect(all.map(({ id }) => id)).toEqual(all.map((_, n) => n + 1));
@@ -62,7 +62,7 @@ describe("the log", () => {
     }
   });
 
-  test("has a line for each row that the tables show as created or ended", async () => {
+  test("the audit log has a line for each row that the tables show as created or ended", async () => {
     for (const flow of FLOWS) await go(flow);
     const missing: unknown[] = [];
     for (const [action, table, column] of [
@@ -96,7 +96,7 @@ describe("the log", () => {
     expect(missing).toEqual([]);
   });
 
-  test("rejects changes and removals of a line", async () => {
+  test("the audit log rejects changes and removals of a line", async () => {
     expectRefused([
       "UPDATE audit_log SET action = 'x'",
       "UPDATE audit_log SET details = NULL WHERE id = 1",
@@ -107,7 +107,7 @@ describe("the log", () => {
     ]);
   });
 
-  test("rejects the replacement of a line", async () => {
+  test("the audit log rejects the replacement of a line", async () => {
     expectRefused([
       "INSERT OR REPLACE INTO audit_log (id, at, action, actor) VALUES (1, 1, 'x', 'x')",
       "REPLACE INTO audit_log (id, at, action, actor) SELECT 1, 1, 'x', 'x'",
@@ -152,7 +152,7 @@ function rolledBack<T>(db: Database.Database, run: () => T): T {
 
 // The last test: it stops the server.
 describe("secrets", () => {
-  test("are in no log line, not on stderr, not in the audit log, the database or any other file of the server", async () => {
+  test("secrets are in no log line, not on stderr, not in the audit log, the database or any other file of the server", async () => {
     for (const flow of FLOWS) await go(flow);
     const { server } = stage.world;
     const { dataDir } = server;

@@ -86,7 +86,7 @@ describe("users", () => {
     await trader.data("DELETE", "/orders");
   });
 
-  test("the list is newest first, by cursor, and takes each filter", async () => {
+  test("the list of users is newest first, by cursor, and takes each filter", async () => {
     const all = await operator.all<OperatorUserJson>("/admin/users", 2);
     expect(all.map(({ id }) => id)).toEqual(all.map((_, i) => all.length - i));
     const emails = async (query: string): Promise<string[]> =>
@@ -119,7 +119,7 @@ describe("users", () => {
     ["/admin/users?cursor=x", /^cursor: /],
     ["/admin/users?name=x", /^name: unknown field/],
     ["/admin/identity-applications?status=open", /^status: must be one of pending, approved, refused/],
-  ])("%s is rejected", async (path, message) => {
+  ])("an operator's list of users: %s is rejected", async (path, message) => {
     expect(await operator.request("GET", path)).toMatchObject({ code: 40000, msg: expect.stringMatching(message) });
   });
 
@@ -131,14 +131,14 @@ describe("users", () => {
     ["POST", `/admin/users/${UNKNOWN_ID}/restore`],
     ["POST", `/admin/identity-applications/${UNKNOWN_ID}/approve`],
     ["POST", "/admin/identity-applications/x/refuse"],
-  ])("%s %s is 4040", async (method, path) => {
+  ])("an operator's request for an unknown user: %s %s is 4040", async (method, path) => {
     const answer = await operator.request(method, path, method === "POST" ? { body: {} } : {});
     expect([answer.status, answer.code]).toEqual([404, 4040]);
   });
 });
 
 describe("suspension", () => {
-  test("of two requests at once one succeeds; a repeated one is a conflict, and nobody suspends themselves", async () => {
+  test("of two suspensions at once one succeeds; a repeated one is a conflict, and nobody suspends themselves", async () => {
     const id = await idOf("twice");
     const both = await Promise.all([1, 2].map(() => post(`/admin/users/${id}/suspend`)));
     expect(codes(both)).toEqual([0, 40900]);
@@ -179,7 +179,7 @@ describe("suspension", () => {
     ["a note that is no text", { note: 1 }, /^note: /],
     ["an unknown field", { reason: "x" }, /^reason: unknown field/],
     ["a list", [], /^body: /],
-  ])("%s is rejected and changes nothing", async (_what, body, message) => {
+  ])("a suspension: %s is rejected and changes nothing", async (_what, body, message) => {
     const id = await idOf("tier1");
     for (const path of [`users/${id}/suspend`, `users/${id}/restore`, "identity-applications/1/approve"]) {
       const answer = await post(`/admin/${path}`, body);
@@ -192,7 +192,7 @@ describe("suspension", () => {
 const apply = (client: Client): Promise<ApplicationJson> => client.data("POST", "/me/identity", PASSPORT);
 
 describe("identity applications", () => {
-  test("are listed newest first while they wait, by cursor", async () => {
+  test("identity applications are listed newest first while they wait, by cursor", async () => {
     const people = await Promise.all(
       [1, 2, 3].map(async (n) => guests.keep(await signUp(world.server, freshEmail(), 1, `+1415555268${n}`))),
     );
@@ -337,7 +337,7 @@ describe("over a kill -9", () => {
     operator = await operatorOf(world.server, "operator", 4);
   });
 
-  test("a suspension ends sockets and orders, rejects tokens, is in the audit log, and lasts", async () => {
+  test("a suspension ends sockets and orders, rejects tokens, is in the audit log, and lasts over a kill -9", async () => {
     const id = await idOf("trader");
     for (const token of tokens) {
       expect(await guests.client(world.server, token).request("GET", "/me")).toMatchObject({ code: 40300 });

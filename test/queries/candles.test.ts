@@ -103,7 +103,7 @@ describe("candles of one market", () => {
     client = world.anonymous();
   });
 
-  test("are each outcome's own, at the takers' prices", async () => {
+  test("candles are each outcome's own, at the takers' prices", async () => {
     expect(await expectCandlesOfTrades(client, market)).toBe(5);
     const [first, second, third] = market.outcomes as [number, number, number];
     const sum = async (outcome: number): Promise<readonly number[] | undefined> =>
@@ -114,14 +114,14 @@ describe("candles of one market", () => {
     expect(await candles(client, other.id)).toEqual([]);
   });
 
-  test("are found by id and slug; by default, of the first outcome, by minutes, up to now", async () => {
+  test("candles are found by id and slug; by default, of the first outcome, by minutes, up to now", async () => {
     const { items, ...rest } = await client.get<CandlesJson>(`/markets/${market.slug}/candles`);
     expect(rest).toEqual({ market_id: market.id, outcome_id: market.outcomes[0], interval: "1m" });
     expect(items.at(-1)![0] + MINUTE_MS).toBeGreaterThan(Date.now() - 5_000);
     expect(items.reduce((sum, candle) => sum + candle[5], 0)).toBe(10);
   });
 
-  test("end now, and a range in the future is empty", async () => {
+  test("candles end now, and a range in the future is empty", async () => {
     const future = Date.now() + 365 * DAY_MS;
     const found = await candles(client, market.id, `?interval=1h&to=${future}`);
     expect(found.at(-1)![0]).toBeLessThanOrEqual(Date.now());
@@ -130,7 +130,7 @@ describe("candles of one market", () => {
     expect(await candles(client, market.id, "?to=0")).toEqual([]);
   });
 
-  test("are refused for a bad query, with the field's name", async () => {
+  test("candles are rejected for a bad query, with the field's name", async () => {
     const now = Date.now();
     const first = Math.floor(now / MINUTE_MS) * MINUTE_MS - (MAX_INTERVALS - 1) * MINUTE_MS;
     await candles(client, market.id, `?from=${first}&to=${now}`);

@@ -66,7 +66,7 @@ const LISTS = [
 ] as const;
 
 describe("a file of", () => {
-  test.each(LISTS)("%s?%s has the rows of the pages", async (list, query, path, count) => {
+  test.each(LISTS)("a file of %s?%s has the rows of the pages", async (list, query, path, count) => {
     const { status, headers, text } = await fileOf(list, query);
     expect(status).toBe(200);
     expect(headers).toMatchObject({
@@ -82,7 +82,7 @@ describe("a file of", () => {
     expect(rows.length).toBe(count);
   });
 
-  test("orders names markets and outcomes, and has prices in cents", async () => {
+  test("a file of orders names markets and outcomes, and has prices in cents", async () => {
     const sheet = await sheetOf("orders", `market_id=${quoted.id}`);
     const [{ created_at = 0, updated_at = 0, id = 0 } = {}] = await trader.all<{
       created_at?: number;
@@ -99,7 +99,7 @@ describe("a file of", () => {
     ]);
   });
 
-  test("fills has amounts in USDC to six decimals", async () => {
+  test("a file of fills has amounts in USDC to six decimals", async () => {
     const columns = ["Outcome", "Side", "Price, ¢", "Shares", "Amount, USDC", "Role", "Fee, USDC", "Rebate, USDC"];
     expect(pick(await sheetOf("fills"), columns)).toEqual([
       ["Outcome 2", "Buy", "99.99", "1", "-0.999900", "taker", "0.000000", "0.000000"],
@@ -109,7 +109,7 @@ describe("a file of", () => {
     ]);
   });
 
-  test("positions, settlements and transactions has profits and signs", async () => {
+  test("files of positions, settlements and transactions have profits and signs", async () => {
     const positions = pick(await sheetOf("positions", `market_id=${market.id}`), ["Outcome", "Shares", "Average, ¢"]);
     expect(positions.map(([outcome]) => outcome)).toEqual(["Outcome 2", "Outcome 1", "Outcome 0"]);
     expect(positions.at(-1)).toEqual(["Outcome 0", "497", "33.33"]);
@@ -123,7 +123,7 @@ describe("a file of", () => {
     expect(transactions.at(-1)).toEqual(["deposit", "10000.000000", ""]);
   });
 
-  test("a list of a user who has nothing is its head alone", async () => {
+  test("the file of a user who has nothing is its head alone", async () => {
     const nobody = world.user();
     for (const list of ["orders", "fills", "positions", "settlements"]) {
       const { text } = await fileOf(list, "", nobody);
@@ -131,7 +131,7 @@ describe("a file of", () => {
     }
   });
 
-  test("no list is paged or shown to others, and each has two layouts", async () => {
+  test("no file is paged or shown to others, and each has two layouts", async () => {
     for (const list of ["orders", "fills", "positions", "settlements", "transactions"]) {
       const path = `/me/exports/${list}`;
       await expectRefused(trader.request("GET", `${path}?limit=1`), 400, 40000, /^limit: unknown field/);

@@ -177,7 +177,7 @@ describe("orders", () => {
     all = await user.all<OrderJson>("/orders?status=all");
   });
 
-  test("of a single state, page by page, are those of all orders that are in it", async () => {
+  test("orders of a single state, page by page, are those of all orders that are in it", async () => {
     const states = ["queued", "open", "partially_filled", "filled", "canceled", "expired", "rejected"];
     const counts: Record<string, number> = {};
     for (const status of states) {
@@ -195,7 +195,7 @@ describe("orders", () => {
     await expectRefused(user!.request("GET", "/orders?status=done"), 400, 40000, /^status/);
   });
 
-  test("created from one time to another, both included, of any state", async () => {
+  test("orders created from one time to another, both included, of any state", async () => {
     const times = all.map(({ created_at }) => created_at).toReversed();
     for (const status of ["active", "all", "canceled", "open"]) {
       const listed = await user!.all<OrderJson>(`/orders?status=${status}`);
@@ -269,7 +269,7 @@ test("markets filter by their ids and by several states", async () => {
 describe("by client order id", () => {
   const path = (name: string): string => `/orders/by-client-id/${encodeURIComponent(name)}`;
 
-  test("an order is found and canceled just as by its id", async () => {
+  test("by client order id, an order is found and canceled just as by its id", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     const name = "A.b_c:1-2";
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 4, { client_order_id: name }));
@@ -292,7 +292,7 @@ describe("by client order id", () => {
     await expectRefused(user.request("DELETE", path(name)), 409, 40900, /finished/);
   });
 
-  test("a lookup waits for a placement in flight", async () => {
+  test("a lookup by client order id waits for a placement in flight", async () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await world.socket(user);
     const reader = world.client(user.token!.split("-")[1]!, 0, 10);
@@ -311,7 +311,7 @@ describe("by client order id", () => {
 });
 
 describe("cursors", () => {
-  test("continue their own list with its filters, and no other", async () => {
+  test("cursors continue their own list with its filters, and no other", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     const place = { op: "place", ...terms(market, 0, BUY, 10, 1) };
     await batch(user, [place, place, place, place, { ...place, price: 5_000 }, { ...place, price: 5_100 }]);
@@ -364,12 +364,12 @@ describe("cursors", () => {
 });
 
 describe("over a restart", () => {
-  test("trades of one outcome are the same from memory and from the database", async () => {
+  test("trades of one outcome are the same from memory and, over a restart, from the database", async () => {
     expect(before.trades[0]).toHaveLength(12);
     expect(await expectTradesByOutcome(before.traded)).toEqual(before.trades);
   });
 
-  test("client order ids find live orders of any age and those of the last 24 hours", async () => {
+  test("over a restart, client order ids find live orders of any age and those of the last 24 hours", async () => {
     const user = world.client("aging");
     const path = (name: string): string => `/orders/by-client-id/${name}`;
     for (const name of ["old-live", "young-live", "young-ended"]) {
@@ -382,7 +382,7 @@ describe("over a restart", () => {
     await expectRefused(user.request("GET", path("old-live")), 404, 4040);
   });
 
-  test("cursors stay good", async () => {
+  test("cursors stay good over a restart", async () => {
     const { orders, cursor } = before.listed;
     const { items } = await world.client("lister").get<Page<OrderJson>>(`/orders?side=1&cursor=${cursor}`);
     expect(idsOf(items)).toEqual([orders[1]!.id, orders[0]!.id]);

@@ -38,7 +38,7 @@ describe("served", () => {
   test.each([
     ["/openapi.json", OPEN_API],
     ["/asyncapi.json", ASYNC_API],
-  ])("%s, to be kept and asked about", async (path, document) => {
+  ])("the API documents are served: %s, to be kept and asked about", async (path, document) => {
     const { status, data, headers } = await client.requestRoot("GET", path);
     expect([status, headers["cache-control"]]).toEqual([200, "public, no-cache"]);
     expect(data).toEqual(document);
@@ -63,7 +63,7 @@ describe("served", () => {
 describe("OpenAPI", () => {
   const operations = operationsOf(OPEN_API);
 
-  test("has every route, each with a unique name, and nothing else", () => {
+  test("the OpenAPI document has every route, each with a unique name, and nothing else", () => {
     const documented = operations.flatMap(({ method, path, isRoot, node }) => {
       const template = path.replaceAll(/\{(\w+)\}/g, ":$1");
       const servers: Node[] = OPEN_API.paths[path].servers ?? OPEN_API.servers;
@@ -91,7 +91,7 @@ describe("OpenAPI", () => {
     );
 
   test.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
-    "%s: the schemas are those that the server checks with",
+    "the OpenAPI document: %s: the schemas are those that the server checks with",
     (_, { method, path, response, body, query, enveloped, status, contentType, oauth }) => {
       const node = OPEN_API.paths[path.replaceAll(/:(\w+)/g, "{$1}")][method.toLowerCase()];
       const parameters = (node.parameters ?? []).map((parameter: Node) => resolved(OPEN_API, parameter));
@@ -141,7 +141,7 @@ describe("OpenAPI", () => {
     },
   );
 
-  test("each example of a response, a body and an error matches its schema", () => {
+  test("the OpenAPI document's example of each response, body and error matches its schema", () => {
     let count = 0;
     const check = (content: Node, what: string): void => {
       for (const [type, { schema, example, examples }] of Object.entries<Node>(content ?? {})) {
@@ -161,7 +161,7 @@ describe("OpenAPI", () => {
     expect(count).toBeGreaterThan(operations.length * 5);
   });
 
-  test("a route that will be removed is marked as deprecated", () => {
+  test("the OpenAPI document marks a route that will be removed as deprecated", () => {
     const deprecated = { since: "2027-01-31", sunset: "2027-03-31" };
     const routes = ROUTES.map((route) => (route.path === "/time" ? { ...route, deprecated } : route));
     const { get } = openApiOf(PUBLIC_URL, routes).paths["/time"];
@@ -172,7 +172,7 @@ describe("OpenAPI", () => {
     expect(JSON.stringify(OPEN_API)).not.toContain('"deprecated"');
   });
 
-  test("the check detects a value that doesn't match its schema", () => {
+  test("the check of examples detects a value that doesn't match its schema", () => {
     const order = OPEN_API.paths["/orders"].post.responses[202].content["application/json"];
     const wrong = { ...order.example, data: { ...order.example.data, price: 10_000 } };
     expect(() => expectOf(OPEN_API, order.schema, wrong, "an order")).toThrow(/price/);
@@ -180,7 +180,7 @@ describe("OpenAPI", () => {
 });
 
 describe("AsyncAPI", () => {
-  test("has every operation with its response, and every event", () => {
+  test("the AsyncAPI document has every operation with its response, and every event", () => {
     const names = Object.values<Node>(ASYNC_API.channels.socket.messages).map(({ name }) => name);
     const ops = [...Object.keys(CONNECTION_OPERATIONS), ...ROUTE_OPERATIONS.keys()];
     const wanted = [...ops.flatMap((op) => [op, `${op} answer`]), ...Object.keys(SOCKET_EVENTS)];
@@ -190,7 +190,7 @@ describe("AsyncAPI", () => {
     expect(actions.filter((action) => action === "send").length).toBe(Object.keys(SOCKET_EVENTS).length);
   });
 
-  test("each example matches its schema", () => {
+  test("the AsyncAPI document's examples each match their schema", () => {
     for (const { name, payload, examples } of Object.values<Node>(ASYNC_API.channels.socket.messages)) {
       expect(examples.length, name).toBeGreaterThan(0);
       for (const example of examples) expectOf(ASYNC_API, payload, example.payload, name);

@@ -81,46 +81,49 @@ function callerOf({ node }: Operation): Client {
 }
 
 describe("each operation's example gets the documented response", () => {
-  test("every preparation belongs to an existing operation", () => {
+  test("every preparation of an example belongs to an existing operation", () => {
     expect(Object.keys(setUps).filter((id) => named(id) === undefined)).toEqual([]);
   });
 
-  test.each(OPERATIONS.map((operation) => [operation.id, operation] as const))("%s", async (id, operation) => {
-    const { method, path, isRoot, node, status } = operation;
-    const example: Example = { query: examplesIn(OPEN_API, operation, "query"), body: bodyOf(operation) };
-    const setUp = (await setUps[id]?.(cast, example)) ?? {};
-    const params = { ...examplesIn(OPEN_API, operation, "path"), ...setUp.params };
-    const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
-    const query = new URLSearchParams({ ...(example.query as object), ...setUp.query }).toString();
-    const url = `${isRoot ? "" : API_BASE}${filled}${query === "" ? "" : `?${query}`}`;
-    const headers = { ...(examplesIn(OPEN_API, operation, "header") as Record<string, string>), ...setUp.headers };
-    const isForm = contentOf(node.requestBody)[FORM] !== undefined;
-    const body = example.body === undefined ? undefined : { ...example.body, ...setUp.body };
-    const sent = isForm ? new URLSearchParams(body as Record<string, string>).toString() : body;
-    const options = isForm ? { body: sent, headers: { ...headers, "Content-Type": FORM } } : { body: sent, headers };
+  test.each(OPERATIONS.map((operation) => [operation.id, operation] as const))(
+    "an operation's example gets the documented response: %s",
+    async (id, operation) => {
+      const { method, path, isRoot, node, status } = operation;
+      const example: Example = { query: examplesIn(OPEN_API, operation, "query"), body: bodyOf(operation) };
+      const setUp = (await setUps[id]?.(cast, example)) ?? {};
+      const params = { ...examplesIn(OPEN_API, operation, "path"), ...setUp.params };
+      const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
+      const query = new URLSearchParams({ ...(example.query as object), ...setUp.query }).toString();
+      const url = `${isRoot ? "" : API_BASE}${filled}${query === "" ? "" : `?${query}`}`;
+      const headers = { ...(examplesIn(OPEN_API, operation, "header") as Record<string, string>), ...setUp.headers };
+      const isForm = contentOf(node.requestBody)[FORM] !== undefined;
+      const body = example.body === undefined ? undefined : { ...example.body, ...setUp.body };
+      const sent = isForm ? new URLSearchParams(body as Record<string, string>).toString() : body;
+      const options = isForm ? { body: sent, headers: { ...headers, "Content-Type": FORM } } : { body: sent, headers };
 
-    const client = setUp.client ?? callerOf(operation);
-    const answer = await client.requestRoot(method, url, options);
-    expect([answer.status, answer.msg]).toEqual([status, status === 302 || isBare(node, status) ? "" : "ok"]);
-    const response = resolved(OPEN_API, node.responses[status]);
-    const content = contentOf(response);
-    for (const name of Object.keys(response.headers)) {
-      // Rate limits are off here.
-      if (!name.startsWith("RateLimit-")) expect(answer.headers, name).toHaveProperty(name.toLowerCase());
-    }
-    if (status === 302) return;
-    const [type, media] = Object.entries<Node>(content)[0]!;
-    expect(answer.headers["content-type"]?.split(";")[0]).toBe(type);
-    const whole = isBare(node, status) ? answer.data : { code: answer.code, msg: answer.msg, data: answer.data };
-    expectOf(OPEN_API, media.schema, whole, id);
-    const { results = [] } = (answer.data ?? {}) as { results?: { code: number }[] };
-    expect(results.map(({ code }) => code)).toEqual(results.map(() => 0));
+      const client = setUp.client ?? callerOf(operation);
+      const answer = await client.requestRoot(method, url, options);
+      expect([answer.status, answer.msg]).toEqual([status, status === 302 || isBare(node, status) ? "" : "ok"]);
+      const response = resolved(OPEN_API, node.responses[status]);
+      const content = contentOf(response);
+      for (const name of Object.keys(response.headers)) {
+        // Rate limits are off here.
+        if (!name.startsWith("RateLimit-")) expect(answer.headers, name).toHaveProperty(name.toLowerCase());
+      }
+      if (status === 302) return;
+      const [type, media] = Object.entries<Node>(content)[0]!;
+      expect(answer.headers["content-type"]?.split(";")[0]).toBe(type);
+      const whole = isBare(node, status) ? answer.data : { code: answer.code, msg: answer.msg, data: answer.data };
+      expectOf(OPEN_API, media.schema, whole, id);
+      const { results = [] } = (answer.data ?? {}) as { results?: { code: number }[] };
+      expect(results.map(({ code }) => code)).toEqual(results.map(() => 0));
 
-    if (content["text/csv"] === undefined) return;
-    const csv = await client.send(method, url, { Authorization: `Bearer ${client.token}`, Accept: "text/csv" }, null);
-    const headingOf = (text: string): string | undefined => text.split("\r\n")[0];
-    expect([csv.status, headingOf(csv.body.toString())]).toEqual([200, headingOf(content["text/csv"].example)]);
-  });
+      if (content["text/csv"] === undefined) return;
+      const csv = await client.send(method, url, { Authorization: `Bearer ${client.token}`, Accept: "text/csv" }, null);
+      const headingOf = (text: string): string | undefined => text.split("\r\n")[0];
+      expect([csv.status, headingOf(csv.body.toString())]).toEqual([200, headingOf(content["text/csv"].example)]);
+    },
+  );
 });
 
 /** A success of this operation has no envelope. */
@@ -134,7 +137,7 @@ describe("WebSocket", () => {
   const operations: Node[] = messages.filter((message) => message.payload.properties.op !== undefined);
   const payloadOf = (name: string): Node => messages.find((message) => message.name === name).payload;
 
-  test("each operation's examples are acknowledged, and every event arrives, as documented", async () => {
+  test("each example of a WebSocket operation is acknowledged, and every event arrives, as documented", async () => {
     const market = world.markets[0]!;
     const trader = await Socket.open(world.server, cast.trader.token);
     const resting = (): Promise<OrderJson> =>
@@ -178,7 +181,7 @@ describe("WebSocket", () => {
   });
 
   // The last test: it stops the server.
-  test("the farewell is as documented", async () => {
+  test("the WebSocket's farewell is as documented", async () => {
     const socket = await Socket.open(world.server, null);
     await expectEndsWell(world);
     const farewell = await socket.frame("system.shutdown");

@@ -76,7 +76,7 @@ describe.each(Object.entries(BOTS))("%s", (generator, bot) => {
     execFileSync(join(folder, "node_modules/.bin", generator), args, { cwd: folder, stdio: "pipe" });
   });
 
-  test("the client and a bot on it compile", async () => {
+  test("the generated client and a bot on it compile", async () => {
     const compilerOptions = {
       strict: true,
       noEmit: true,
@@ -95,7 +95,7 @@ describe.each(Object.entries(BOTS))("%s", (generator, bot) => {
     expect(messages).toBe("");
   });
 
-  test("the bot trades at first try", async () => {
+  test("a bot on the generated client trades at first try", async () => {
     const { trade } = (await import(pathToFileURL(join(folder, "bot.ts")).href)) as { trade: Trade };
     const user = generator === "oazapfts" ? "user0" : "user1";
     const [outcome] = world.markets[0]!.outcomes;

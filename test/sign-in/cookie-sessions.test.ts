@@ -56,7 +56,7 @@ const inBody = (token: string, headers = {}): Promise<Answer<PageTokens>> =>
   guests.client(world.server, null).request("POST", "/auth/refresh", { body: { refresh_token: token }, headers });
 
 describe("a sign-in with a cookie", () => {
-  test("keeps the refresh token in a cookie that no script and no other site gets", async () => {
+  test("a sign-in with a cookie keeps the refresh token in a cookie that no script and no other site gets", async () => {
     const page = newPage();
     const { status, data, headers } = await page.login("shape");
     expect([status, headers["cache-control"]]).toEqual([200, "no-store"]);
@@ -70,7 +70,7 @@ describe("a sign-in with a cookie", () => {
     expect(session).toMatchObject({ method: "password", current: true, user_agent: "a browser" });
   });
 
-  test("sets a cookie only if the client asks for one", async () => {
+  test("a sign-in sets a cookie only if the client asks for one", async () => {
     for (const more of [{}, { cookie: false }]) {
       const body = { email: "plain@example.com", password: PASSWORD, ...more };
       const { data, headers } = await newPage().request<{ refresh_token: string }>("POST", "/auth/login", body);
@@ -83,14 +83,14 @@ describe("a sign-in with a cookie", () => {
     }
   });
 
-  test("that fails sets no cookie", async () => {
+  test("a sign-in that fails sets no cookie", async () => {
     const page = newPage();
     const body = { email: "shape@example.com", password: `${PASSWORD}!`, cookie: true };
     const answer = await expectRefused(page.request("POST", "/auth/login", body), 401, 40100);
     expect(answer.headers["set-cookie"]).toBeUndefined();
   });
 
-  test("grants no access by the cookie alone", async () => {
+  test("a sign-in's cookie alone grants no access", async () => {
     const page = await signIn("alone");
     for (const [method, path] of [
       ["GET", "/me"],
@@ -109,7 +109,7 @@ describe("a sign-in with a cookie", () => {
 });
 
 describe("a refresh by cookie", () => {
-  test("returns an access token and the next cookie of the same session", async () => {
+  test("a refresh by cookie returns an access token and the next cookie of the same session", async () => {
     const page = await signIn("rotating");
     const [session] = await page.user.all<SessionJson>("/me/sessions");
     const seen = [page.token];
@@ -129,7 +129,7 @@ describe("a refresh by cookie", () => {
     }
   });
 
-  test("uses the token in the body, if there is one, and ignores the cookie", async () => {
+  test("a refresh uses the token in the body, if there is one, and ignores the cookie", async () => {
     const [page, other] = [await signIn("mixed"), await signIn("mixed")];
     const { headers } = await expectRefused(inBody("pm_ref_none", page.cookieHeader), 401, 40100);
     expect(headers["set-cookie"]).toBeUndefined();
@@ -140,7 +140,7 @@ describe("a refresh by cookie", () => {
     await page.refreshed();
   });
 
-  test("needs a cookie or a token in the body", async () => {
+  test("a refresh needs a cookie or a token in the body", async () => {
     const { token } = await signIn("mixed");
     const names = ["session", "__Host-session2", "__host-session", `x${COOKIE}`, "__Secure-session"];
     for (const Cookie of ["", ";", "=", COOKIE, `${COOKIE} `, ...names.map((name) => `${name}=${token}`)]) {
@@ -156,7 +156,7 @@ describe("a refresh by cookie", () => {
     await page.refreshed();
   });
 
-  test("removes an invalid cookie", async () => {
+  test("a refresh removes an invalid cookie", async () => {
     const page = await signIn("bad");
     const ended = await signIn("bad");
     await ended.user.data("POST", "/auth/logout");
@@ -173,7 +173,7 @@ describe("a refresh by cookie", () => {
 });
 
 describe("a cookie that is sent twice", () => {
-  test("gets the current cookie right after it was rotated", async () => {
+  test("a cookie that is sent twice gets the current cookie right after it was rotated", async () => {
     const page = await signIn("tabs");
     const old = page.copy();
     await page.refreshed();
@@ -196,7 +196,7 @@ describe("a cookie that is sent twice", () => {
     expect(await page.user.all<SessionJson>("/me/sessions")).toHaveLength(1);
   });
 
-  test("in parallel requests gets one new cookie in every response", async () => {
+  test("a cookie that is sent in parallel requests gets one new cookie in every response", async () => {
     for (let round = 0; round < 6; round++) {
       const page = await signIn("racing");
       const tabs = Array.from({ length: 2 + round }, () => page.copy());
@@ -208,7 +208,7 @@ describe("a cookie that is sent twice", () => {
     }
   });
 
-  test("by a page that reloads before the response arrives stays valid", async () => {
+  test("a cookie sent by a page that reloads before the response arrives stays valid", async () => {
     const page = await signIn("reload");
     for (let round = 0; round < 8; round++) {
       const socket = connect(world.server.port, "127.0.0.1");
@@ -230,7 +230,7 @@ describe("a cookie that is sent twice", () => {
     expect(await page.user.all<SessionJson>("/me/sessions")).toHaveLength(1);
   });
 
-  test("ten seconds after its rotation ends the session: somebody copied it", async () => {
+  test("a cookie sent ten seconds after its rotation ends the session: somebody copied it", async () => {
     const page = await signIn("late");
     const bystander = await signIn("late");
     const old = page.copy();
@@ -242,7 +242,7 @@ describe("a cookie that is sent twice", () => {
     await bystander.refreshed();
   });
 
-  test("two rotations later ends the session at once", async () => {
+  test("a cookie sent two rotations later ends the session at once", async () => {
     const page = await signIn("older");
     const [old, user] = [page.copy(), page.user];
     await page.refreshed();
@@ -253,7 +253,7 @@ describe("a cookie that is sent twice", () => {
     await expectOver(page);
   });
 
-  test("has no grace period if either request carries it in the body: our page never does", async () => {
+  test("a cookie that is sent twice has no grace period if either request carries it in the body: our page never does", async () => {
     const page = await signIn("body");
     const spent = page.token!;
     await page.refreshed();
@@ -277,7 +277,7 @@ describe("a cookie that is sent twice", () => {
     await expectRefused(inBody(taken.data.refresh_token!), 401, 40100);
   });
 
-  test("after the session's end, or while the account is suspended, is rejected", async () => {
+  test("a cookie that is sent after the session's end, or while the account is suspended, is rejected", async () => {
     const ended = await signIn("again");
     const old = ended.copy();
     await ended.refreshed();
@@ -348,7 +348,7 @@ describe("pages of other sites", () => {
   const TYPES = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""];
   const OTHER_TYPES = ["application/jsonp", "text/json", "application/msgpack", "text/plain; x=application/json"];
 
-  test("cannot refresh by the cookie, and their attempts end no session", async () => {
+  test("pages of other sites cannot refresh by the cookie, and their attempts end no session", async () => {
     const page = await signIn("forged");
     const before = page.token;
     for (const headers of FORBIDDEN) {
@@ -373,7 +373,7 @@ describe("pages of other sites", () => {
     }
   });
 
-  test("cannot sign their visitors in to somebody else's account", async () => {
+  test("pages of other sites cannot sign their visitors in to somebody else's account", async () => {
     const page = newPage();
     const body = JSON.stringify({ email: "forged@example.com", password: PASSWORD, cookie: true });
     for (const headers of FORBIDDEN) await expectRefused(page.login("forged", headers), 403, 40300, /other sites/);

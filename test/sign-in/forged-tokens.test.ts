@@ -162,7 +162,7 @@ async function refusedOnes(forge: Forge, variants: readonly Variant[]): Promise<
 // ---------------------------------------------------------------- the tests
 
 describe("the forge", () => {
-  test("makes genuine tokens if it changes nothing, also new ones, and an expired one is 2002", async () => {
+  test("the forge makes genuine tokens if it changes nothing, also new ones, and an expired one is 2002", async () => {
     const to = new Client(server, null);
     for (const forge of [forges.live, forges.oauth]) {
       const fresh = forge.withClaims({ jti: "fresh" });
@@ -188,7 +188,7 @@ describe("the forge", () => {
 });
 
 describe.each(["live", "expired", "oauth"] as const)("%s: no token, but 40100, is", (base) => {
-  test.each(Object.entries(KINDS))("%s", async (_kind, variants) => {
+  test.each(Object.entries(KINDS))("no token, but 40100, is %s", async (_kind, variants) => {
     expect(await refusedOnes(forges[base], variants)).toEqual([]);
   });
 });
@@ -280,7 +280,7 @@ describe("a flood of forged tokens", () => {
     expect([...answers.values()].reduce((sum, count) => sum + count, 0)).toBe(total);
   }
 
-  test("is rejected while others trade, and leaves no memory allocated", async () => {
+  test("a flood of forged tokens is rejected while others trade, and leaves no memory allocated", async () => {
     const market = world.markets[0]!;
     const trader = world.user();
     expectRefusals(await flood(WARM_UP, CONNECTIONS), WARM_UP);
@@ -310,7 +310,7 @@ describe("a flood of forged tokens", () => {
     await expectGenuineWork(me.client);
   });
 
-  test("in parallel is rejected or deferred, and a known token never is", async () => {
+  test("a flood of forged tokens in parallel is rejected or deferred, and a known token never is", async () => {
     const width = 600;
     const flooding = flood(3 * width, width);
     const codes = new Set<number>();

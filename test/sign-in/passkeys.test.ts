@@ -117,15 +117,18 @@ const TWISTS: readonly (readonly [what: string, twist: Twist])[] = [
 ];
 
 describe("an invalid passkey is rejected", () => {
-  test.each([...TWISTS, ["of an assertion", { type: "webauthn.get" }] as const])("registered: %s", async (_, twist) => {
-    const session = await proven("twisted");
-    const { id, options } = await begin(session);
-    const made = new SoftPasskey(ORIGIN).register(options!.challenge, twist);
-    expectRefused(await confirm(session, id, made), 40000, /^passkey: not valid for this site/);
-    expect((await session.get<FactorsJson>(FACTORS)).items).toEqual([]);
-  });
+  test.each([...TWISTS, ["of an assertion", { type: "webauthn.get" }] as const])(
+    "an invalid passkey is rejected when registered: %s",
+    async (_, twist) => {
+      const session = await proven("twisted");
+      const { id, options } = await begin(session);
+      const made = new SoftPasskey(ORIGIN).register(options!.challenge, twist);
+      expectRefused(await confirm(session, id, made), 40000, /^passkey: not valid for this site/);
+      expect((await session.get<FactorsJson>(FACTORS)).items).toEqual([]);
+    },
+  );
 
-  test("at sign-in: of another origin, host, challenge or kind, without PIN, of another key, or malformed", async () => {
+  test("a passkey is rejected at sign-in: of another origin, host, challenge or kind, without PIN, of another key, or malformed", async () => {
     const { key } = await addPasskey(await proven("guessed"));
     const stranger = new SoftPasskey(ORIGIN);
     const shown: readonly (readonly [SoftPasskey, Twist])[] = [
@@ -145,7 +148,7 @@ describe("an invalid passkey is rejected", () => {
     expect((await finish(world.server, each, { passkey: assertion })).code).toBe(0);
   });
 
-  test("at sign-in: sent twice, or with a counter that doesn't rise, as from a copy", async () => {
+  test("a passkey is rejected at sign-in: sent twice, or with a counter that doesn't rise, as from a copy", async () => {
     const { key } = await addPasskey(await proven("counting"));
     expect((await show("counting", key, { counter: 10 })).code).toBe(0);
     for (const counter of [10, 9]) expectRefused(await show("counting", key, { counter }), 40100, /^passkey: wrong/);
@@ -159,7 +162,7 @@ describe("an invalid passkey is rejected", () => {
     for (let i = 0; i < 2; i++) expect((await show("moved", plain, { counter: 0 })).code).toBe(0);
   });
 
-  test("at sign-in: with the handle of another account, while its own or none is fine", async () => {
+  test("a passkey is rejected at sign-in with the handle of another account, while its own or none is fine", async () => {
     const session = await proven("named");
     const begun = await begin(session);
     const { id, options } = begun;
@@ -183,7 +186,7 @@ describe("an invalid passkey is rejected", () => {
     expect((await show("named", key, { userHandle: old })).code).toBe(0);
   });
 
-  test("registered: with the id of another account's", async () => {
+  test("a passkey is rejected when registered with the id of another account's", async () => {
     const { key } = await addPasskey(await proven("many"));
     const session = await proven("thief");
     const { id, options } = await begin(session);
@@ -220,13 +223,15 @@ describe("an exchange whose PUBLIC_URL has no host name or no https has no passk
     ["http://exchange.test", /passkeys need https/],
   ] as const;
 
-  test.each(urls)("%s", (url, words) => expect(new Passkeys(() => url).rejection).toMatch(words));
+  test.each(urls)("PUBLIC_URL doesn't allow passkeys: %s", (url, words) =>
+    expect(new Passkeys(() => url).rejection).toMatch(words),
+  );
 
-  test.each([ORIGIN, "http://localhost:8080", "http://exchange.localhost"])("%s does", (url) => {
+  test.each([ORIGIN, "http://localhost:8080", "http://exchange.localhost"])("PUBLIC_URL allows passkeys: %s", (url) => {
     expect(new Passkeys(() => url).rejection).toBeNull();
   });
 
-  test("the server tells the user why, and rejects an enrolment", async () => {
+  test("an exchange without passkeys tells the user why, and rejects an enrolment", async () => {
     const named = { owner: { password: PASSWORD, deposit: 0 } };
     const [PUBLIC_URL, words] = urls[2];
     await alone({ users: 0, named, env: { PUBLIC_URL } }, async (own) => {

@@ -76,7 +76,7 @@ describe("an address that a stranger registered", () => {
   const verify = (body: object, client = visitors()): Promise<Answer<UserJson>> =>
     client.request("POST", "/auth/verify-email", { body });
 
-  test("isn't verified by the link alone or with a wrong password; a reset takes the account from the stranger", async () => {
+  test("a stranger's address isn't verified by the link alone or with a wrong password; a reset takes the account from the stranger", async () => {
     const { email, sessions, sockets, token } = await squat("victim");
     const [{ client }] = sessions as [SignedIn];
     await expectRefused(verify({ token }), 400, 40000, /^password: required/);
@@ -104,7 +104,7 @@ describe("an address that a stranger registered", () => {
     expect((await login(world.server, email, NEW_PASSWORD)).data.user).toMatchObject({ email_verified: true });
   });
 
-  test("verified with the password, loses all sessions with their sockets", async () => {
+  test("a stranger's account, verified with the password, loses all sessions with their sockets", async () => {
     const { email, sessions, sockets, token } = await squat("careless");
     expect((await verify({ token, password: PASSWORD })).data).toMatchObject({ email, email_verified: true });
     for (const socket of sockets) await expectEnded(socket);
@@ -116,7 +116,7 @@ describe("an address that a stranger registered", () => {
     expect((await client.all("/me/sessions")).length).toBe(1);
   });
 
-  test("verified by the account's own session, keeps that session with its socket and loses the others", async () => {
+  test("an account verified by its own session keeps that session with its socket and loses the others", async () => {
     const { sessions, sockets, token } = await squat("own");
     const [own, other] = sessions as [SignedIn, SignedIn];
     await expectRefused(verify({ token, password: NEW_PASSWORD }, own.client), 403, 40300, /^password: wrong$/);
@@ -129,7 +129,7 @@ describe("an address that a stranger registered", () => {
     await sockets[0]!.close();
   });
 
-  test("isn't verified by another account's session, by a personal access token or by an invalid token", async () => {
+  test("an address isn't verified by another account's session, by a personal access token or by an invalid token", async () => {
     const { sessions, sockets, token } = await squat("foreign");
     const stranger = kept(await signUp(world.server, freshEmail("somebody"), 0));
     const [own, other] = sessions as [SignedIn, SignedIn];
@@ -147,7 +147,7 @@ describe("an address that a stranger registered", () => {
     await Promise.all(sockets.map((socket) => socket.closed));
   });
 
-  test("reset amid sign-ins of the stranger, keeps none of them, in whatever order they arrive", async () => {
+  test("a stranger's account, reset amid sign-ins of the stranger, keeps none of them, in whatever order they arrive", async () => {
     for (let round = 0; round < 4; round++) {
       const { email, sessions, token } = await squat("contested");
       await post("/auth/forgot-password", { email });
@@ -172,7 +172,7 @@ describe("an address that a stranger registered", () => {
 });
 
 describe("a forgotten password", () => {
-  test("the response, with its headers, is the same for known and unknown addresses", async () => {
+  test("the response to a forgotten password, with its headers, is the same for known and unknown addresses", async () => {
     const known = freshEmail("known");
     await register(world.server, known);
     const [unknown, other] = [freshEmail("unknown"), "user2@example.com"];
@@ -189,7 +189,7 @@ describe("a forgotten password", () => {
     countMails(unknown, 0);
   });
 
-  test("a reset ends all sessions, the old password and the other links, and verifies the address", async () => {
+  test("a reset of a forgotten password ends all sessions, the old password and the other links, and verifies the address", async () => {
     const email = "resetting@example.com";
     const { server } = world;
     const [one, other] = [kept(await signIn(server, email)), kept(await signIn(server, email))];
@@ -231,7 +231,7 @@ describe("a forgotten password", () => {
 });
 
 describe("a reset of a verified account", () => {
-  test("ends every session, token and grant with their sockets, and keeps the account's third-party clients", async () => {
+  test("a reset of a verified account ends every session, token and grant with their sockets, and keeps the account's third-party clients", async () => {
     const { server } = world;
     const email = "reset-whole@example.com";
     const own = kept(await signIn(server, email));
@@ -292,7 +292,7 @@ describe("neither time nor response reveals whether an address has an account", 
     return [fastestTenth(times[0]), fastestTenth(times[1])];
   }
 
-  test("sign-in", async () => {
+  test("neither time nor response of a sign-in reveals whether an address has an account", async () => {
     const random = Random.printed("sign-in times");
     const { server } = world;
     const client = visitors();
@@ -318,7 +318,7 @@ describe("neither time nor response reveals whether an address has an account", 
     expect((await login(server, "top@example.com")).code).toBe(0);
   });
 
-  test("the request of a reset or of a new link", async () => {
+  test("neither time nor response of a request of a reset or a new link reveals whether an address has an account", async () => {
     const random = Random.printed("link times");
     for (const path of ["/auth/forgot-password", "/auth/resend-verification"]) {
       const [known, unknown] = await timesOf(path, TIMED_USERS * MAX_MESSAGES_PER_HOUR, random, {});
@@ -329,7 +329,7 @@ describe("neither time nor response reveals whether an address has an account", 
 });
 
 describe("a change of password", () => {
-  test("ends the other sessions with their sockets, and keeps the caller's session and tokens", async () => {
+  test("a change of password ends the other sessions with their sockets, and keeps the caller's session and tokens", async () => {
     const { server } = world;
     const email = "secure@example.com";
     const [own, ...others] = [
@@ -375,7 +375,7 @@ describe("a change of password", () => {
     for (const socket of [...ownSockets, patSocket]) await socket.close();
   });
 
-  test("of two parallel changes one is made", async () => {
+  test("of two parallel changes of a password one is made", async () => {
     const { server } = world;
     const email = "racing@example.com";
     const { client, accessToken } = kept(await signIn(server, email));

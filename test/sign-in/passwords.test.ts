@@ -52,7 +52,7 @@ const TOO_MANY = [50300, "too many sign-ins in flight: try again"];
 const SHUTTING_DOWN = [50300, "the exchange is shutting down"];
 
 describe("a hash", () => {
-  test("is verified by its password and by no other", async () => {
+  test("a hash is verified by its password and by no other", async () => {
     const hash = await passwords.hash(PASSWORD, ADDRESS);
     expect(await passwords.verify(hash, PASSWORD, ADDRESS)).toBe(true);
     for (const other of [`${PASSWORD} `, PASSWORD.toUpperCase(), PASSWORD.slice(1), ""]) {
@@ -60,7 +60,7 @@ describe("a hash", () => {
     }
   });
 
-  test("is a PHC string of argon2id, m=19456, t=2, p=1, with a salt of its own", async () => {
+  test("a hash is a PHC string of argon2id, m=19456, t=2, p=1, with a salt of its own", async () => {
     const hashes = await Promise.all([passwords.hash(PASSWORD, ADDRESS), passwords.hash(PASSWORD, ADDRESS)]);
     for (const hash of hashes) {
       expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
@@ -68,13 +68,13 @@ describe("a hash", () => {
     expect(hashes[0]).not.toBe(hashes[1]);
   });
 
-  test("is the same for all ways to write the same characters", async () => {
+  test("a hash is the same for all ways to write the same characters", async () => {
     const hash = await passwords.hash("caf\u00e9 \ufb01ne 2nd", ADDRESS);
     expect(await passwords.verify(hash, "cafe\u0301 fine \uff12nd", ADDRESS)).toBe(true);
     expect(await passwords.verify(hash, "cafe fine 2nd", ADDRESS)).toBe(false);
   });
 
-  test("of every length and character that a schema lets through is verified", async () => {
+  test("a hash of every length and character that a schema lets through is verified", async () => {
     const cyrillic = Array.from({ length: 128 }, (_, i) => String.fromCharCode(0x410 + ((i * 7) % 50))).join("");
     // The ligatures are 18 and 8 characters in NFKC.
     for (const password of ["x7Kp9Qz2Lm", cyrillic, "\ufdfa\ufdfbx".repeat(42), "🐎🔋📎🍏🐴", "\ud800 alone here"]) {
@@ -82,19 +82,19 @@ describe("a hash", () => {
     }
   });
 
-  test("with older, cheaper parameters still verifies", async () => {
+  test("a hash with older, cheaper parameters still verifies", async () => {
     const cheaper = hashSync(PASSWORD, { memoryCost: 8_192, timeCost: 1, parallelism: 1 });
     expect(await passwords.verify(cheaper, PASSWORD, ADDRESS)).toBe(true);
   });
 
-  test("that is none, is damaged or asks for too much memory is false", async () => {
+  test("a hash that is none, is damaged or asks for too much memory is false", async () => {
     const good = await passwords.hash(PASSWORD, ADDRESS);
     const greedy = hashSync(PASSWORD, { memoryCost: 98_304, timeCost: 1, parallelism: 1 });
     const damaged = ["", "x", "$argon2id$", good.slice(0, -1), good.replace("argon2id", "scrypt"), `${good}=`, greedy];
     for (const hash of [null, ...damaged]) expect(await passwords.verify(hash, PASSWORD, ADDRESS)).toBe(false);
   });
 
-  test("of nobody takes as long to refuse as a wrong password", async () => {
+  test("a hash of nobody takes as long to reject as a wrong password", async () => {
     const hash = await passwords.hash(PASSWORD, ADDRESS);
     const hashes = { wrong: hash, nobody: null, damaged: hash.slice(0, 40) };
     const times: Record<string, number[]> = { wrong: [], nobody: [], damaged: [] };
@@ -144,7 +144,7 @@ describe("too common", () => {
     // Repetitions.
     ["abcabcabcabc", "abcabcabca", "x7!x7!x7!x7!", "monkeymonkey", "dragondragondragon", "x7Kpx7Kpx7Kp2024"],
   ].flat();
-  test.for(common)("%s", async (password) => {
+  test.for(common)("a password that is too common: %s", async (password) => {
     expect(await refusal(passwords.hash(password, ADDRESS))).toEqual([
       40000,
       "password: too common: choose one that is harder to guess",
@@ -156,11 +156,11 @@ describe("too common", () => {
     ["test-password-1", "my password is long", "x7Kp9Qz2Lm", "q8!vT2#zLw", "7041968253"],
     ["abc123xyz789", "monkey dragon", "monkeydragon", "Übergrößenträger", "пароль и соль", "馬電池正解留め金具写真機"],
   ].flat();
-  test.for(allowed)("not: %s", async (password) => {
+  test.for(allowed)("a password that is not too common: %s", async (password) => {
     expect(await passwords.hash(password, ADDRESS)).toMatch(/^\$argon2id\$/);
   });
 
-  test("names the field that the caller names", async () => {
+  test("the rejection of a common password names the field that the caller names", async () => {
     const [code, message] = (await refusal(passwords.hash("1234567890", ADDRESS, "new_password"))) as [number, string];
     expect([code, message.split(":")[0]]).toEqual([40000, "new_password"]);
   });
@@ -180,7 +180,7 @@ describe("too common", () => {
     expect(Math.min(...longest)).toBeLessThan(4 * Math.min(...usual));
   });
 
-  test("is no reason to refuse a password that was set before", async () => {
+  test("a password set before is not rejected for being common", async () => {
     const hash = hashSync("password123!");
     expect(await passwords.verify(hash, "password123!", ADDRESS)).toBe(true);
   });
@@ -193,7 +193,7 @@ describe("what waits", () => {
   });
   afterEach(() => own.close());
 
-  test("of one address lets another address's pass: it is served within two jobs of a thread", async () => {
+  test("the waiting jobs of one address let another address's pass: it is served within two jobs of a thread", async () => {
     const order: string[] = [];
     const settled = (name: string) => (): void => void order.push(name);
     const sent = MAX_WAITING_OF_ADDRESS + PASSWORD_THREADS + 50;
@@ -207,7 +207,7 @@ describe("what waits", () => {
     await Promise.all(ends);
   });
 
-  test("of thousands of addresses lets those pass who are known: each is served within two jobs of a thread", async () => {
+  test("the waiting jobs of thousands of addresses let those pass who are known: each is served within two jobs of a thread", async () => {
     const order: string[] = [];
     const settled = (name: string) => (): void => void order.push(name);
     // The queue is full: the pool rejects another stranger.
@@ -223,7 +223,7 @@ describe("what waits", () => {
     await Promise.all(strangers);
   });
 
-  test("of one account that is known lets another's pass, and strangers have every second job", async () => {
+  test("the waiting jobs of one account that is known let another's pass, and strangers have every second job", async () => {
     const order: string[] = [];
     const settled = (name: string) => (): void => void order.push(name);
     const sent = MAX_WAITING_OF_ACCOUNT + PASSWORD_THREADS;
@@ -240,7 +240,7 @@ describe("what waits", () => {
     expect(order.indexOf("more")).toBeGreaterThan(order.lastIndexOf("stranger"));
   });
 
-  test("is bounded for one address, and refuses no other then", async () => {
+  test("waiting jobs are bounded for one address, and no other is rejected then", async () => {
     const accepted = MAX_WAITING_OF_ADDRESS + PASSWORD_THREADS;
     const waiting = Array.from({ length: accepted }, () => refusal(own.verify(null, PASSWORD, ADDRESS)));
     expect(await refusal(own.verify(null, PASSWORD, ADDRESS))).toEqual(TOO_MANY);
@@ -250,7 +250,7 @@ describe("what waits", () => {
     expect(await Promise.all(waiting)).toContainEqual(SHUTTING_DOWN);
   });
 
-  test("is bounded in all, and refuses every address then", async () => {
+  test("waiting jobs are bounded in all, and every address is rejected then", async () => {
     const waiting: Promise<unknown>[] = [];
     for (let i = 0; i < MAX_WAITING + PASSWORD_THREADS; i++) {
       waiting.push(refusal(own.verify(null, PASSWORD, `address ${i % 4_000}`)));
@@ -262,7 +262,7 @@ describe("what waits", () => {
     expect(answers.has(String(SHUTTING_DOWN))).toBe(true);
   });
 
-  test("is refused by close, which waits for the jobs under way", async () => {
+  test("waiting jobs are rejected by close, which waits for the jobs under way", async () => {
     const underWay = Array.from({ length: PASSWORD_THREADS }, () => own.hash(PASSWORD, ADDRESS));
     const waiting = [own.hash(PASSWORD, ADDRESS), own.verify(null, PASSWORD, ADDRESS)].map(refusal);
     const closed = own.close();
@@ -333,7 +333,7 @@ describe("a worker that fails", () => {
     "throw password;",
     "process.exit(3);",
     "return () => password;",
-  ])("with %s rejects without the password, and the next job is done", async (body) => {
+  ])("a password worker that fails with %s rejects without the password, and the next job is done", async (body) => {
     const broken = failing(body);
     const error = (await rejection(broken.hash(PASSWORD, ADDRESS))) as Error;
     expect(error).toBeInstanceOf(Error);

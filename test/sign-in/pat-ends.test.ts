@@ -45,7 +45,7 @@ const enter = (name: string): Promise<Client> => enterAs(guests, world, name);
 const make = (session: Client, more?: object): Promise<CreatedPatJson> => makeFor(guests, session, more);
 
 describe("the end of a token", () => {
-  test("revocation ends all of its connections and sockets at once, and no other token's", async () => {
+  test("a token's revocation ends all of its connections and sockets at once, and no other token's", async () => {
     const session = await enter("revoking");
     const { server } = world;
     const [made, other] = [await make(session), await make(session)];
@@ -70,7 +70,7 @@ describe("the end of a token", () => {
     expect((await askMe(clientOf(other.token))).code).toBe(0);
   });
 
-  test("another user cannot see or revoke it, and a logout doesn't end it", async () => {
+  test("another user cannot see or revoke a token, and a logout doesn't end it", async () => {
     const [owner, stranger] = [await enter("owner"), await enter("stranger")];
     const made = await make(owner);
     await expectRefused(revoke(stranger, made.id), 404, 4040);
@@ -135,7 +135,7 @@ describe("the end of a token", () => {
 });
 
 describe("the use of a token", () => {
-  test("its last use is recorded, over HTTP and on a socket", async () => {
+  test("a token's last use is recorded, over HTTP and on a socket", async () => {
     const session = await enter("using");
     const [used, opened, idle] = [await make(session), await make(session), await make(session)];
     const before = Date.now();

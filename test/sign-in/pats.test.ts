@@ -45,7 +45,7 @@ const make = (session: Client, more?: object): Promise<CreatedPatJson> => makeFo
 const isGone = (client: Client): Promise<Answer> => expectRefused(askMe(client), 401, 40100);
 
 describe("a token", () => {
-  test("is shown once, with 256 bits, and its record shows how it begins", async () => {
+  test("a token is shown once, with 256 bits, and its record shows how it begins", async () => {
     const session = await enter("making");
     const before = Date.now();
     const expiresAt = before + DAY_MS;
@@ -84,7 +84,7 @@ describe("a token", () => {
     }
   });
 
-  test("an invalid request names the wrong field, and creates no token", async () => {
+  test("an invalid request for a token names the wrong field, and creates none", async () => {
     const session = await enter("refused");
     const now = Date.now();
     const wrong: [body: object, field: string][] = [
@@ -123,7 +123,7 @@ describe("a token", () => {
     expect(await list(session)).toEqual([]);
   });
 
-  test("keeps each scope once", async () => {
+  test("a token keeps each scope once", async () => {
     const session = await enter("doubling");
     const scopes = ["portfolio:read", "orders:write", "portfolio:read"];
     const made = await make(session, { scopes });
@@ -131,7 +131,7 @@ describe("a token", () => {
     expect((await recordOf(session, made.id)).scopes).toEqual(made.scopes);
   });
 
-  test("with one scope may do what that scope allows, and nothing more", async () => {
+  test("a token with one scope may do what that scope allows, and nothing more", async () => {
     const session = await enter("scoped");
     const { server } = world;
     const market = world.market();
@@ -188,7 +188,7 @@ describe("a token", () => {
     }
   });
 
-  test("on a socket gets the updates of orders and money that its scopes allow", async () => {
+  test("a token on a socket gets the updates of orders and money that its scopes allow", async () => {
     const session = await enter("scoped");
     const market = world.market();
     const sockets: [scope: string, socket: Socket][] = [];
@@ -209,7 +209,7 @@ describe("a token", () => {
     }
   });
 
-  test("expires, with its sockets", async () => {
+  test("a token expires, with its sockets", async () => {
     const session = await enter("expiring");
     const expiresAt = Date.now() + 1_500;
     const made = await make(session, { expires_at: expiresAt });
@@ -276,7 +276,7 @@ describe("allowed addresses", () => {
     "",
   ];
 
-  test("bind a token, over HTTP and on a socket, by the address that a trusted proxy saw", async () => {
+  test("allowed addresses bind a token, over HTTP and on a socket, by the address that a trusted proxy saw", async () => {
     const session = await enter("bound");
     const { server } = world;
     const made = await make(session, { allowed_ips: allowed });

@@ -113,7 +113,7 @@ describe("after a kill -9", () => {
     world.server = await world.server.restart();
   });
 
-  test("an operator's tokens keep the second factor, over a refresh too", async () => {
+  test("after a kill -9, an operator's tokens keep the second factor, over a refresh too", async () => {
     expect((await readUsers(guests.client(world.server, operatorTokens.accessToken))).code).toBe(0);
     const { data } = await askOnce<SignInJson>(world.server, null, "POST", "/auth/refresh", {
       body: { refresh_token: operatorTokens.refreshToken },
@@ -122,7 +122,7 @@ describe("after a kill -9", () => {
     expect((await readUsers(guests.client(world.server, data.access_token))).code).toBe(0);
   });
 
-  test("a used code stays used", async () => {
+  test("after a kill -9, a used code stays used", async () => {
     const { challenge } = await challengeOf(world.server, emailOf("enrolled"));
     expectRejected(await finish(world.server, challenge, { code: usedCode }), 40100, /used before/);
     expect((await finish(world.server, challenge, { code: operatorApp.next() })).code).toBe(0);
@@ -132,7 +132,7 @@ describe("after a kill -9", () => {
     expect(await admin(world.server.dataDir, "users")).toMatchObject({ code: 0 });
   });
 
-  test("secrets sealed with the rotated key are readable", async () => {
+  test("secrets sealed with the rotated key are readable after a kill -9", async () => {
     (await signInWithCode(world.server, emailOf("owner"), owner.app.next())).client.close();
   });
 
@@ -151,7 +151,7 @@ describe("after a kill -9", () => {
       world.server = await world.server.restart({ HOST: "127.0.0.1", REQUIRE_OPERATOR_SECOND_FACTOR: "on" });
     });
 
-    test("the log reports the unreadable secrets, and only recovery codes remain", async () => {
+    test("after the loss of the key, the log reports the unreadable secrets, and only recovery codes remain", async () => {
       const sql = "SELECT count(*) AS count FROM second_factors WHERE secret IS NOT NULL";
       const [{ count }] = rowsOf<{ count: number }>(world.server.dataDir, sql) as [{ count: number }];
       expect(world.server.log.filter(({ level }) => level >= 50)).toMatchObject([{ unreadable: count }]);

@@ -60,7 +60,7 @@ const signIn = (name: string): Promise<SignedIn> => guests.signIn(world.server, 
 const challenge = async (name: string): Promise<string> => (await challengeOf(world.server, emailOf(name))).challenge;
 
 describe("an authenticator app", () => {
-  test("is added in two steps; then a sign-in has two steps, and its tokens carry the amr claims", async () => {
+  test("an authenticator app is added in two steps; then a sign-in has two steps, and its tokens carry the amr claims", async () => {
     // 1. Before, a sign-in takes the password alone.
     const { client, user, accessToken } = await signIn("shape");
     expect(claimsOf(accessToken).amr).toEqual(["pwd"]);
@@ -128,7 +128,7 @@ describe("an authenticator app", () => {
     expect(messagesTo(world.server, user.email).filter((text) => text.includes("was added"))).toHaveLength(1);
   });
 
-  test("ends the sessions opened without it, except the one that added it", async () => {
+  test("an authenticator app ends the sessions opened without it, except the one that added it", async () => {
     const before = await signIn("sessions");
     const { client } = await enrol(guests, world, "sessions");
     expect((await before.client.request("GET", "/me")).code).toBe(40100);
@@ -139,7 +139,7 @@ describe("an authenticator app", () => {
     expect((await client.request("GET", "/me")).code).toBe(0);
   });
 
-  test("is pending until confirmed: five wrong codes end it, another enrolment replaces it, the owner can cancel it", async () => {
+  test("an authenticator app is pending until confirmed: five wrong codes end it, another enrolment replaces it, the owner can cancel it", async () => {
     const { client } = await signIn("pending");
     await prove(client);
     const begin = (): Promise<EnrolmentJson> => client.data("POST", FACTORS, { kind: "totp" });
@@ -164,7 +164,7 @@ describe("an authenticator app", () => {
     expect((await listFactors(client)).items).toEqual([]);
   });
 
-  test("is limited to two per account", async () => {
+  test("authenticator apps are limited to two per account", async () => {
     const { client, recoveryCodes } = await enrol(guests, world, "full");
     const second = await addApp(client);
     secrets.add(second.app.secret);
@@ -175,7 +175,7 @@ describe("an authenticator app", () => {
     (await signInWithCode(world.server, emailOf("full"), second.app.next())).client.close();
   });
 
-  test("needs a verified address", async () => {
+  test("an authenticator app needs a verified address", async () => {
     const email = freshEmail();
     await register(world.server, email);
     const { client } = await guests.signIn(world.server, email);
@@ -185,7 +185,7 @@ describe("an authenticator app", () => {
 });
 
 describe("the owner's proof", () => {
-  test("precedes a change, by password or code, and counts for its own session only", async () => {
+  test("the owner's proof precedes a change, by password or code, and counts for its own session only", async () => {
     const { client } = await signIn("proof");
     const add = (by: Client): Promise<Answer> => by.request("POST", FACTORS, { body: { kind: "totp" } });
     expectRejected(await add(client), 40300, /confirm your identity first.*second-factors\/proof/);
@@ -205,7 +205,7 @@ describe("the owner's proof", () => {
     }
   });
 
-  test("is required for each change; a code is a proof too, and wrong proofs are limited", async () => {
+  test("the owner's proof is required for each change; a code is a proof too, and wrong proofs are limited", async () => {
     const { app, id, client } = await enrol(guests, world, "removed");
     const { client: fresh } = await signInWithCode(world.server, emailOf("removed"), app.next());
     for (const [method, path] of [
@@ -244,7 +244,7 @@ describe("the owner's proof", () => {
 });
 
 describe("the second step", () => {
-  test("accepts each code once, also from two concurrent requests", async () => {
+  test("the second step accepts each code once, also from two concurrent requests", async () => {
     const { app } = await enrol(guests, world, "replay");
     const code = app.next();
     const [one, two] = [await challenge("replay"), await challenge("replay")];
@@ -256,7 +256,7 @@ describe("the second step", () => {
     expect((await finish(world.server, await challenge("replay"), { code: earlier.next() })).code).toBe(40100);
   });
 
-  test("accepts a challenge once, also from two concurrent requests", async () => {
+  test("the second step accepts a challenge once, also from two concurrent requests", async () => {
     const { app, recoveryCodes } = await enrol(guests, world, "racing");
     const one = await challenge("racing");
     const codes = [app.next(), recoveryCodes![0]!];
@@ -266,7 +266,7 @@ describe("the second step", () => {
     expectRejected(await finish(world.server, one, { code: recoveryCodes![1]! }), 40100, /^challenge: unknown, used/);
   });
 
-  test("ends at the fifth wrong code; the tenth within an hour blocks all codes and mails the owner", async () => {
+  test("the second step ends at the fifth wrong code; the tenth within an hour blocks all codes and mails the owner", async () => {
     const { app } = await enrol(guests, world, "guessed");
     const mails = (): number =>
       messagesTo(world.server, emailOf("guessed")).filter((text) => text.includes("wrong codes")).length;
@@ -286,7 +286,7 @@ describe("the second step", () => {
     await expect.poll(mails).toBe(1);
   });
 
-  test("cannot be blocked by strangers: without the password there is no challenge", async () => {
+  test("the second step cannot be blocked by strangers: without the password there is no challenge", async () => {
     const { app } = await enrol(guests, world, "locked");
     // The limit is 10 wrong codes.
     for (let i = 0; i < 11; i++) {
@@ -296,7 +296,7 @@ describe("the second step", () => {
     (await signInWithCode(world.server, emailOf("locked"), app.next())).client.close();
   });
 
-  test("names the fault of an invalid body, and counts no attempt", async () => {
+  test("the second step names the fault of an invalid body, and counts no attempt", async () => {
     await enrol(guests, world, "wordy");
     const each = await challenge("wordy");
     for (const [shown, words] of [
@@ -311,7 +311,7 @@ describe("the second step", () => {
     expectRejected(await finish(world.server, each, { code: "x" }), 40100, /4 more tries/);
   });
 
-  test("keeps the newest five challenges of an account", async () => {
+  test("the second step keeps the newest five challenges of an account", async () => {
     const { app } = await enrol(guests, world, "flood");
     const all: string[] = [];
     for (let i = 0; i < 6; i++) all.push(await challenge("flood"));
@@ -319,7 +319,7 @@ describe("the second step", () => {
     expect((await finish(world.server, all[1]!, { code: app.next() })).code).toBe(0);
   });
 
-  test("ends when the password changes, and a password reset doesn't skip it", async () => {
+  test("the second step ends when the password changes, and a password reset doesn't skip it", async () => {
     const { app, client } = await enrol(guests, world, "forgetful");
     const before = await challenge("forgetful");
     await client.data("POST", "/me/password", { current: PASSWORD, new: NEW_PASSWORD });
@@ -332,7 +332,7 @@ describe("the second step", () => {
     expect((await finish(world.server, after, { code: app.again() })).code).toBe(0);
   });
 
-  test("returns the refresh token in a cookie on request, to pages of the exchange only", async () => {
+  test("the second step returns the refresh token in a cookie on request, to pages of the exchange only", async () => {
     const { app } = await enrol(guests, world, "cookie");
     const send = (body: object, headers: Record<string, string> = {}): Promise<Answer<SignInJson>> =>
       askOnce(world.server, null, "POST", "/auth/login/second-factor", { body, headers });
@@ -352,7 +352,7 @@ describe("the second step", () => {
 });
 
 describe("recovery codes", () => {
-  test("replace the factor once each, in any spelling, and the owner is notified", async () => {
+  test("recovery codes replace the factor once each, in any spelling, and the owner is notified", async () => {
     const { recoveryCodes } = await enrol(guests, world, "codes");
     const [first, second] = recoveryCodes!;
     expect((await finish(world.server, await challenge("codes"), { code: first! })).code).toBe(0);
@@ -369,7 +369,7 @@ describe("recovery codes", () => {
       .toHaveLength(1);
   });
 
-  test("are replaced after a proof, and the old ones stop working", async () => {
+  test("recovery codes are replaced after a proof, and the old ones stop working", async () => {
     const { client, recoveryCodes } = await enrol(guests, world, "renewed");
     const { recovery_codes } = await client.data<{ recovery_codes: string[] }>("POST", `${FACTORS}/recovery-codes`);
     for (const code of recovery_codes) secrets.add(code);
@@ -380,7 +380,7 @@ describe("recovery codes", () => {
 });
 
 describe("a lost second factor", () => {
-  test("is reset by two operators even without the two-person rule; the owner gets two mails, and the sessions end", async () => {
+  test("a lost second factor is reset by two operators even without the two-person rule; the owner gets two mails, and the sessions end", async () => {
     const { client, app } = await enrol(guests, world, "lost");
     const [one, two] = [await operatorOf(world.server), await operatorOf(world.server, "second")];
     const { id } = await userNamed(one, "lost");
@@ -408,7 +408,7 @@ describe("a lost second factor", () => {
     two.close();
   });
 
-  test("cannot be reset by its owner, and an approval is void once the factors change", async () => {
+  test("a lost second factor cannot be reset by its owner, and an approval is void once the factors change", async () => {
     const { app } = await enrol(guests, world, "second");
     const { client: second } = await signInWithCode(world.server, emailOf("second"), app.next());
     const one = await operatorOf(world.server);
@@ -427,7 +427,7 @@ describe("a lost second factor", () => {
     expect(shell).toMatchObject({ code: 0 });
   });
 
-  test("is reset by an operator and the shell, which counts as one person", async () => {
+  test("a lost second factor is reset by an operator and the shell, which counts as one person", async () => {
     await enrol(guests, world, "self");
     const one = await operatorOf(world.server);
     const { id } = await userNamed(one, "self");
@@ -441,7 +441,7 @@ describe("a lost second factor", () => {
     one.close();
   });
 
-  test("is reset from the shell alone, and the audit log records it", async () => {
+  test("a lost second factor is reset from the shell alone, and the audit log records it", async () => {
     const { client, recoveryCodes } = await enrol(guests, world, "shell");
     const { id } = await client.get<{ id: number }>("/me");
     expect(await admin(world.server.dataDir, "second-factor", "reset", emailOf("shell"))).toMatchObject({ code: 0 });

@@ -91,7 +91,7 @@ describe("after a kill -9", () => {
     expect(listed.map(({ current }) => current)).toEqual([false, true]);
   }
 
-  test("sessions, rotations and ends are as the server's responses said", expectSessionsAsBefore);
+  test("after a kill -9, sessions, rotations and ends are as the server's responses said", expectSessionsAsBefore);
 
   describe("and a stop", () => {
     let third: TokensJson;
@@ -112,7 +112,7 @@ describe("after a kill -9", () => {
       world.server = await world.server.restart();
     });
 
-    test("they still are, and reuse of a token spent before the kill ends the session", async () => {
+    test("after a kill -9 and a stop, sessions are as the responses said, and reuse of a token spent before the kill ends its session", async () => {
       await expectSessionsAsBefore();
       const { server } = world;
       expect((await askMe(clientOf(server, third.access_token))).code).toBe(0);

@@ -35,7 +35,7 @@ afterAll(async () => {
 });
 
 describe("sign-in", () => {
-  test("returns tokens and the user, and the response must not be stored", async () => {
+  test("a sign-in returns tokens and the user, and the response must not be stored", async () => {
     const before = Date.now();
     const body = { email: "Shape@Example.COM", password: PASSWORD };
     const { status, data, headers } = await post<SignInJson>(world.server, "/auth/login", body);
@@ -111,7 +111,7 @@ describe("sign-in", () => {
 });
 
 describe("refresh", () => {
-  test("returns new tokens of the same session, and a spent token ends it with all of its sockets", async () => {
+  test("a refresh returns new tokens of the same session, and a spent token ends it with all of its sockets", async () => {
     const { server } = world;
     const [own, bystander] = [await enter(world, "rotating"), await enter(world, "rotating")];
     const first = await sessionsOf(own.client);
@@ -169,7 +169,7 @@ describe("refresh", () => {
     await isCurrent(bystander.client, bystander.refreshToken);
   });
 
-  test("rejects anything else, and no rejected token harms the session", async () => {
+  test("a refresh rejects anything but a refresh token, and no rejected token harms the session", async () => {
     const { server } = world;
     const { client, accessToken, refreshToken } = await enter(world, "garbage");
     const head = refreshToken.slice(0, -43);
@@ -201,7 +201,7 @@ describe("refresh", () => {
     await isCurrent(client, refreshToken);
   });
 
-  test("rejects an access token", async () => {
+  test("a refresh rejects an access token", async () => {
     const { client, accessToken, refreshToken } = await enter(world, "garbage");
     await expectRefused(refresh(world.server, accessToken), 401, 40100);
     await isCurrent(client, refreshToken);
@@ -248,7 +248,7 @@ describe("the end of a session", () => {
     }
   });
 
-  test("an owner ends one by its id, including the current one, and cannot end another user's", async () => {
+  test("an owner ends a session by its id, including the current one, and cannot end another user's", async () => {
     const { server } = world;
     const [one, two, stranger] = [
       await enter(world, "ending"),
@@ -310,7 +310,7 @@ describe("the end of a session", () => {
 });
 
 describe("the list of sessions", () => {
-  test("contains the caller's own, newest first, by pages, and marks the current one", async () => {
+  test("the list of sessions contains the caller's own, newest first, by pages, and marks the current one", async () => {
     await enter(world, "other");
     const own = [];
     for (let i = 0; i < 5; i++) own.push(await enter(world, "listing"));
@@ -346,7 +346,7 @@ describe("the list of sessions", () => {
     await expectRefused(world.client("listing").request("GET", "/me/sessions"), 403, 40300);
   });
 
-  test("contains the address and the user agent of the sign-in", async () => {
+  test("the list of sessions contains the address and the user agent of the sign-in", async () => {
     const { server } = world;
     const from: [headers: Record<string, string>, userAgent: string | null, address: string][] = [
       [{}, null, "127.0.0.1"],

@@ -50,7 +50,7 @@ beforeAll(async () => {
 afterAll(() => end(world));
 
 describe("sign-up", () => {
-  test("makes an account of tier 0 and mails one link", async () => {
+  test("a sign-up makes an account of tier 0 and mails one link", async () => {
     const email = freshEmail("Mixed.Case");
     const before = Date.now();
     const answer = await register(world.server, email);
@@ -153,7 +153,7 @@ describe("sign-up", () => {
     }
   });
 
-  test("an address may look unusual", async () => {
+  test("the address of a sign-up may look unusual", async () => {
     const local = "o'hara+tag.x_y-z{}~1";
     const email = `${local}@sub-domain.people.example`;
     expect((await register(world.server, email)).status).toBe(201);
@@ -195,7 +195,7 @@ describe("sign-up", () => {
     expect((await login(world.server, patient, longest)).code).toBe(40100);
   });
 
-  test("a rejection names the missing or unknown field", async () => {
+  test("a sign-up's rejection names the missing or unknown field", async () => {
     const [email, password, token] = [freshEmail("strict"), PASSWORD, "x"];
     const bodies: [path: string, body: object, field: string][] = [
       ["/auth/register", { email }, "password"],
@@ -236,7 +236,7 @@ describe("mailed links", () => {
     await expectRefused(post("/auth/verify-email", body), 400, 40000, /^token/);
   });
 
-  test("a token that is wrong or for another purpose is rejected, and stays valid for its own", async () => {
+  test("a mailed token that is wrong or for another purpose is rejected, and stays valid for its own", async () => {
     const email = freshEmail("purpose");
     await register(world.server, email);
     await post("/auth/forgot-password", { email });
@@ -263,7 +263,7 @@ describe("mailed links", () => {
     expect((await post("/auth/reset-password", { token: reset, password })).code).toBe(0);
   });
 
-  test("a new link goes to an address that is not verified, and the response doesn't reveal it", async () => {
+  test("a new mailed link goes to an address that is not verified, and the response doesn't reveal it", async () => {
     const [waiting, verified] = [freshEmail("waiting"), "top@example.com"];
     await register(world.server, waiting);
     await verificationToken(world.server, waiting);
@@ -304,7 +304,7 @@ describe("mailed links", () => {
     expect(counts).toEqual(FLOODED.map(() => [MAX_MESSAGES_PER_HOUR, MAX_MESSAGES_PER_HOUR]));
   });
 
-  test("the link that a registration sent is one of the five", async () => {
+  test("the link that a registration sent is one of the five an hour", async () => {
     const email = freshEmail("insisting");
     await register(world.server, email);
     await verificationToken(world.server, email);

@@ -90,17 +90,20 @@ describe("a crash in a rotation", () => {
     ["after everything", "new", () => ({ [`${kid}.json`]: contents().retired, [`${newKid}.json`]: contents().next })],
   ];
 
-  test.each(instants)("%s: the %s key is active, and no live token has ended", async (_name, expected, files) => {
-    const folder = writeFolder(files());
-    const now = NOON + 60_000;
-    const own = await open(folder, now);
-    expect(own.activeKid).toBe(expected === "old" ? kid : newKid);
-    expect(await own.verify(token, now)).toEqual(WHOLE_CLAIMS);
-    expect(await own.verify(await own.sign(CLAIMS, "JWT"), now)).toEqual(WHOLE_CLAIMS);
-    expect(readdirSync(folder).filter((name) => !name.endsWith(".json"))).toEqual([]);
-    expect(kids(own, now)).toEqual(expected === "old" ? [kid] : [newKid, kid]);
-    if (expected === "new") expect(readKey(folder, kid)).not.toHaveProperty("d");
-  });
+  test.each(instants)(
+    "a crash in a rotation: %s: the %s key is active, and no live token has ended",
+    async (_name, expected, files) => {
+      const folder = writeFolder(files());
+      const now = NOON + 60_000;
+      const own = await open(folder, now);
+      expect(own.activeKid).toBe(expected === "old" ? kid : newKid);
+      expect(await own.verify(token, now)).toEqual(WHOLE_CLAIMS);
+      expect(await own.verify(await own.sign(CLAIMS, "JWT"), now)).toEqual(WHOLE_CLAIMS);
+      expect(readdirSync(folder).filter((name) => !name.endsWith(".json"))).toEqual([]);
+      expect(kids(own, now)).toEqual(expected === "old" ? [kid] : [newKid, kid]);
+      if (expected === "new") expect(readKey(folder, kid)).not.toHaveProperty("d");
+    },
+  );
 
   test("the life of the older of two active keys counts from the start that retires it", async () => {
     const folder = newFolder(rotated);
@@ -111,7 +114,7 @@ describe("a crash in a rotation", () => {
     expect(kids(own, OVER)).toEqual([newKid, kid]);
   });
 
-  test("every intermediate state of the folder opens", async () => {
+  test("every state of the folder in the middle of a rotation opens", async () => {
     const folder = newFolder(single);
     const own = await open(folder);
     const seen = new Set<string>();
@@ -143,7 +146,7 @@ describe("a crash in a rotation", () => {
 });
 
 describe("the folder", () => {
-  test("is created with its parents, for the owner only, with a first key", async () => {
+  test("the folder of signing keys is created with its parents, for the owner only, with a first key", async () => {
     const folder = join(newFolder(), "data", "keys");
     const own = await open(folder);
     expect(mode(folder)).toBe(0o700);
@@ -153,14 +156,14 @@ describe("the folder", () => {
     expect(await calculateJwkThumbprint(keySet(own, NOON).keys[0]!)).toBe(own.activeKid);
   });
 
-  test("opens again with the same key", async () => {
+  test("the folder of signing keys opens again with the same key", async () => {
     const again = await open(newFolder(single), NOON + 1);
     expect(again.activeKid).toBe(kid);
     expect(again.jwks(NOON)).toBe(keys.jwks(NOON));
     expect(await again.verify(token, NOON)).toEqual(WHOLE_CLAIMS);
   });
 
-  test("opening creates an active key if all keys are retired", async () => {
+  test("opening the folder creates an active key if all keys are retired", async () => {
     const folder = newFolder(rotated);
     rmSync(keyFile(folder, newKid));
     const own = await open(folder);
@@ -188,7 +191,7 @@ describe("the folder", () => {
     expect(readKey(folder, kid)).toEqual({ ...withoutPrivatePart(readKey(single, kid)), retired_at: NOON });
   });
 
-  test("temporary files of a crash are removed", async () => {
+  test("temporary files of a crash are removed from the folder of signing keys", async () => {
     const folder = newFolder(single);
     for (const name of [`${kid}.tmp`, `${newKid}.tmp`]) writeFileSync(join(folder, name), "half a k");
     await open(folder);
@@ -277,7 +280,7 @@ describe("the folder", () => {
     return keyFile(folder, id);
   }
 
-  test.each(wrong)("a file that is %s stops the start, and is named but not quoted", async (_name, spoil) => {
+  test.each(wrong)("a key file that is %s stops the start, and is named but not quoted", async (_name, spoil) => {
     const folder = newFolder(single);
     const path = await spoil(folder);
     const before = readKey(single, kid);

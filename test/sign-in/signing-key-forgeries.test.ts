@@ -425,19 +425,22 @@ describe("a forged token is rejected", () => {
     expect(await failure(keys.verify(several, LATER))).toBeInstanceOf(TokenExpired);
   });
 
-  test.each([...ALGORITHMS, ...SIGNATURES, ...ENCODINGS, ...HEADERS, ...PAYLOADS])("%s", async (_name, make) => {
-    const forged = await make(forge);
-    expect(forged).not.toBe(token);
-    // A forged token never reports expiry, not even after `exp`: only a genuine token expires.
-    for (const now of [NOON, LATER]) {
-      const error = await failure(keys.verify(forged, now));
-      expect(error).toBeInstanceOf(TokenInvalid);
-      expect(error.cause).toBeUndefined();
-      expect(error.message).toMatch(/^the token is [a-z ]+$/);
-    }
-  });
+  test.each([...ALGORITHMS, ...SIGNATURES, ...ENCODINGS, ...HEADERS, ...PAYLOADS])(
+    "a forged token is rejected: %s",
+    async (_name, make) => {
+      const forged = await make(forge);
+      expect(forged).not.toBe(token);
+      // A forged token never reports expiry, not even after `exp`: only a genuine token expires.
+      for (const now of [NOON, LATER]) {
+        const error = await failure(keys.verify(forged, now));
+        expect(error).toBeInstanceOf(TokenInvalid);
+        expect(error.cause).toBeUndefined();
+        expect(error.message).toMatch(/^the token is [a-z ]+$/);
+      }
+    },
+  );
 
-  test("a genuine one with any one character changed", async () => {
+  test("a genuine token with any one character changed is rejected", async () => {
     for (let at = 0; at < token.length; at++) {
       const other = token[at] === "A" ? "B" : "A";
       const changed = token.slice(0, at) + other + token.slice(at + 1);
@@ -445,13 +448,13 @@ describe("a forged token is rejected", () => {
     }
   });
 
-  test("any prefix of a genuine one", async () => {
+  test("any prefix of a genuine token is rejected", async () => {
     for (let length = 0; length < token.length; length++) {
       expect(await failure(keys.verify(token.slice(0, length), NOON))).toBeInstanceOf(TokenInvalid);
     }
   });
 
-  test("nbf is exact to the second", async () => {
+  test("a token's nbf is exact to the second", async () => {
     const early = forge.compact(forge.header(), { ...WHOLE_CLAIMS, nbf: SECOND });
     expect(await failure(keys.verify(early, NOON - 1))).toBeInstanceOf(TokenInvalid);
     expect(await keys.verify(early, NOON)).toMatchObject({ nbf: SECOND });

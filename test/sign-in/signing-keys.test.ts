@@ -44,19 +44,19 @@ import {
 makeKeyFolders();
 
 describe("a token", () => {
-  test("is verified with its claims, issuer and audience", async () => {
+  test("a token is verified with its claims, issuer and audience", async () => {
     expect(await keys.verify(token, NOON)).toEqual(WHOLE_CLAIMS);
     const extra = { ...CLAIMS, client_id: "bot", nbf: SECOND };
     const other = await keys.sign(extra, "at+jwt");
     expect(await keys.verify(other, NOON)).toEqual({ ...WHOLE_CLAIMS, client_id: "bot", nbf: SECOND });
   });
 
-  test.each(["JWT", "at+jwt"] as const)("of type %s has the standard header", async (typ) => {
+  test.each(["JWT", "at+jwt"] as const)("a token of type %s has the standard header", async (typ) => {
     const [header] = (await keys.sign(CLAIMS, typ)).split(".");
     expect(JSON.parse(Buffer.from(header!, "base64url").toString())).toEqual({ alg: "RS256", kid, typ });
   });
 
-  test("is verified by jose with the key set only", async () => {
+  test("a token is verified by jose with the key set only", async () => {
     const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(keySet(keys, NOON)), {
       issuer: ISSUER,
       audience: AUDIENCE,
@@ -67,7 +67,7 @@ describe("a token", () => {
     expect(protectedHeader.kid).toBe(kid);
   });
 
-  test("is verified by jsonwebtoken with a key of the key set, and not with another key", async () => {
+  test("a token is verified by jsonwebtoken with a key of the key set, and not with another key", async () => {
     const check = (jwk: Json | undefined): unknown =>
       jsonwebtoken.verify(token, createPublicKey({ key: jwk!, format: "jwk" }), {
         algorithms: ["RS256"],
@@ -80,13 +80,13 @@ describe("a token", () => {
     expect(() => check(both.find((key) => key["kid"] === newKid))).toThrow("invalid signature");
   });
 
-  test("expires with the second that exp names, without tolerance", async () => {
+  test("a token expires with the second that exp names, without tolerance", async () => {
     expect(await keys.verify(token, LATER - 1)).toEqual(WHOLE_CLAIMS);
     expect(await failure(keys.verify(token, LATER))).toBeInstanceOf(TokenExpired);
     expect(await failure(keys.verify(token, LATER + 365 * DAY_MS))).toBeInstanceOf(TokenExpired);
   });
 
-  test("is for the latest issuer and audience", async () => {
+  test("a token is for the latest issuer and audience", async () => {
     const moved = await open(newFolder(single));
     moved.setAudience("http://127.0.0.1:4000", "port 4000");
     const own = await moved.sign(CLAIMS, "JWT");
@@ -95,7 +95,7 @@ describe("a token", () => {
     expect(await failure(keys.verify(own, NOON))).toBeInstanceOf(TokenInvalid);
   });
 
-  test("can't be signed for another audience, beyond its key's life, without an expiry or too large to verify", async () => {
+  test("a token can't be signed for another audience, beyond its key's life, without an expiry or too large to verify", async () => {
     expect(await keys.verify(await keys.sign({ ...CLAIMS, iss: "x", aud: "y" }, "JWT"), NOON)).toEqual(WHOLE_CLAIMS);
     for (const exp of [undefined, CLAIMS.exp + 2, CLAIMS.exp + 0.5, Number.POSITIVE_INFINITY]) {
       const claims = { ...CLAIMS, exp } as TokenClaims;
@@ -107,7 +107,7 @@ describe("a token", () => {
 });
 
 describe("the key set", () => {
-  test("holds public parts only, the active key first", async () => {
+  test("the key set holds public parts only, the active key first", async () => {
     const set = keySet(await open(rotated), NOON);
     expect(set.keys.map((key) => key.kid)).toEqual([newKid, kid]);
     for (const key of set.keys) {
@@ -118,14 +118,14 @@ describe("the key set", () => {
     }
   });
 
-  test("contains no private member of any file", async () => {
+  test("the key set contains no private member of any file", async () => {
     const text = (await open(rotated)).jwks(NOON);
     for (const key of [readKey(single, kid), readKey(rotated, newKid)]) {
       for (const name of PRIVATE_MEMBERS) expect(text).not.toContain(String(key[name]));
     }
   });
 
-  test("is one cached text until something changes", async () => {
+  test("the key set is one cached text until something changes", async () => {
     const own = await open(newFolder(rotated));
     const text = own.jwks(NOON);
     expect(own.jwks(OVER - 1)).toBe(text);
@@ -137,7 +137,7 @@ describe("the key set", () => {
 });
 
 describe("rotation", () => {
-  test("new tokens have the new key and old ones stay valid, also after a restart", async () => {
+  test("after a rotation, new tokens have the new key and old ones stay valid, also after a restart", async () => {
     const folder = newFolder(single);
     const own = await open(folder);
     const next = await own.rotate(NOON);
@@ -154,7 +154,7 @@ describe("rotation", () => {
     }
   });
 
-  test("a token that is signed while the key changes is valid", async () => {
+  test("a token that is signed during a rotation is valid", async () => {
     const own = await open(newFolder(single));
     const rotation = own.rotate(NOON);
     const signed: string[] = [];
@@ -163,7 +163,7 @@ describe("rotation", () => {
     for (const one of signed) expect(await own.verify(one, NOON)).toEqual(WHOLE_CLAIMS);
   });
 
-  test("the retired key's file loses its private part", async () => {
+  test("a rotation removes the private part from the retired key's file", async () => {
     const text = readFileSync(keyFile(rotated, kid), "utf8");
     const before = readKey(single, kid);
     expect(JSON.parse(text)).toEqual({ ...withoutPrivatePart(before), retired_at: NOON });
@@ -187,7 +187,7 @@ describe("rotation", () => {
     expect(await failure(after.verify(fresh, OVER))).toBeInstanceOf(TokenInvalid);
   });
 
-  test("drops expired keys", async () => {
+  test("a rotation drops expired keys", async () => {
     const folder = newFolder(rotated);
     const own = await open(folder);
     const next = await own.rotate(OVER);
@@ -195,7 +195,7 @@ describe("rotation", () => {
     expect(kids(own, OVER)).toEqual([next, newKid]);
   });
 
-  test("concurrent calls run one after the other", async () => {
+  test("concurrent rotations run one after the other", async () => {
     const folder = newFolder(single);
     const own = await open(folder);
     const made = await Promise.all([own.rotate(NOON), own.rotate(NOON), own.rotate(NOON)]);
@@ -234,13 +234,13 @@ describe("rotation", () => {
     expect(readKey(folder, kid)["retired_at"]).toBe(NOON);
   });
 
-  test("the key is the newest even where the clock stepped back", async () => {
+  test("a rotation's key is the newest even where the clock stepped back", async () => {
     const folder = newFolder(single);
     const next = await (await open(folder)).rotate(NOON - DAY_MS);
     expect(readKey(folder, next)["created_at"]).toBe(NOON + 1);
   });
 
-  test("there are at most 100 unexpired keys", async () => {
+  test("a rotation is rejected beyond 100 unexpired keys", async () => {
     const folder = newFolder(single);
     for (let i = 0; i < 99; i++) {
       // Any odd number can be the modulus of a key that is never used.

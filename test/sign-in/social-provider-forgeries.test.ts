@@ -125,7 +125,7 @@ describe("at a forger", () => {
     "no token at all": () => undefined,
     "a token that is none": () => "token",
   };
-  test.for(Object.entries(wrongTokens))("an ID token with %s is refused", async ([, idToken]) => {
+  test.for(Object.entries(wrongTokens))("a provider's ID token with %s is rejected", async ([, idToken]) => {
     expect(await tryWith({ idToken: (claims) => forger.sign(claims) })).toMatchObject({ subject: "mallory" });
     expect(await rejection(tryWith({ idToken }), secrets)).toEqual(FAILED);
   });
@@ -146,7 +146,7 @@ describe("at a forger", () => {
     ["too long", { email: `${"a".repeat(250)}@x.org`, email_verified: true }, null, null, false],
     ["lower case in ASCII only", { email: "\u212AATE@x.org", email_verified: true }, null, "\u212Aate@x.org", true],
   ];
-  test.for(mails)("the e-mail address is %s", async ([, inToken, inUserinfo, email, emailVerified]) => {
+  test.for(mails)("a provider's e-mail address is %s", async ([, inToken, inUserinfo, email, emailVerified]) => {
     const forgery: Forgery = {
       idToken: (claims) => forger.sign({ ...claims, ...inToken }),
       userinfo: { sub: "mallory", ...inUserinfo },
@@ -154,12 +154,12 @@ describe("at a forger", () => {
     expect(await tryWith(forgery)).toEqual({ issuer: forger.issuer, subject: "mallory", email, emailVerified });
   });
 
-  test("userinfo of another subject is refused", async () => {
+  test("a provider's userinfo of another subject is rejected", async () => {
     const userinfo = { sub: "alice", email: "alice@example.com", email_verified: true };
     expect(await rejection(tryWith({ userinfo }), secrets)).toEqual(FAILED);
   });
 
-  test("a document of almost a megabyte is read", async () => {
+  test("a provider's document of almost a megabyte is read", async () => {
     const discovery = (document: Record<string, unknown>) => ({ ...document, padding: "x".repeat(2 ** 20 - 1_000) });
     expect(await tryWith({ discovery })).toMatchObject({ subject: "mallory" });
   });
@@ -186,7 +186,7 @@ describe("at a forger", () => {
     expect(post!.body.get("redirect_uri")).toBe(redirectUri("one"));
   });
 
-  test("our callback is normalized", async () => {
+  test("our callback at a provider is normalized", async () => {
     const social = new SocialSignIn({ providers: [providerAt(forger)], redirectUri: () => "HTTP://127.0.0.1:80/a/.." });
     const { location } = await social.start("one", null, NOW);
     expect(new URL(location).searchParams.get("redirect_uri")).toBe("http://127.0.0.1/");
@@ -194,7 +194,7 @@ describe("at a forger", () => {
     expect(requestsOf("/token")[0]!.body.get("redirect_uri")).toBe("http://127.0.0.1/");
   });
 
-  test("concurrent sign-ins share one discovery, which lasts an hour", async () => {
+  test("concurrent sign-ins at a provider share one discovery, which lasts an hour", async () => {
     const social = signInAt(providerAt(forger));
     const discoveries = () => requestsOf(DISCOVERY).length;
     await Promise.all(Array.from({ length: 5 }, () => social.start("one", null, NOW)));
@@ -259,7 +259,7 @@ describe("at a forger", () => {
     expect(performance.now() - begin).toBeGreaterThan(4_900);
   });
 
-  test("past 10 000 sign-ins only the oldest is forgotten", async () => {
+  test("past 10 000 sign-ins at a provider only the oldest is forgotten", async () => {
     const social = signInAt(providerAt(forger));
     const begin = async () => {
       const { location, state, binding } = await social.start("one", null, NOW);

@@ -37,7 +37,7 @@ describe("at a real provider", () => {
     return social.finish("one", query, binding, NOW);
   }
 
-  test("a sign-in returns the provider's subject, and the verified e-mail address in lower case", async () => {
+  test("a sign-in at a provider returns its subject, and the verified e-mail address in lower case", async () => {
     expect(await identityOf("alice")).toEqual({
       issuer: real.issuer,
       subject: "alice",
@@ -46,7 +46,7 @@ describe("at a real provider", () => {
     });
   });
 
-  test("an address that is not verified, or missing, is reported as such", async () => {
+  test("a provider's address that is not verified, or missing, is reported as such", async () => {
     const issuer = real.issuer;
     expect(await identityOf("unverified")).toEqual({
       issuer,
@@ -57,7 +57,7 @@ describe("at a real provider", () => {
     expect(await identityOf("mailless")).toEqual({ issuer, subject: "mailless", email: null, emailVerified: false });
   });
 
-  test("the redirect has PKCE, state, nonce and our callback, and not the client's secret", async () => {
+  test("the redirect to a provider has PKCE, state, nonce and our callback, and not the client's secret", async () => {
     const { location, state, binding } = await signInAt(providerAt(real)).start("one", null, NOW);
     const { origin, searchParams } = new URL(location);
     expect(origin).toBe(real.issuer);
@@ -78,21 +78,21 @@ describe("at a real provider", () => {
     expect(location).not.toContain(real.clientSecret);
   });
 
-  test("a state is used once", async () => {
+  test("a provider's state is used once", async () => {
     const social = signInAt(providerAt(real));
     const { query, binding } = await callbackOf(social, "bob");
     expect(await social.finish("one", query, binding, NOW)).toMatchObject({ subject: "bob" });
     expect(await rejection(social.finish("one", query, binding, NOW))).toEqual(UNKNOWN);
   });
 
-  test("of two concurrent callbacks with one state one is refused", async () => {
+  test("of two concurrent callbacks with one state one is rejected", async () => {
     const social = signInAt(providerAt(real));
     const { query, binding } = await callbackOf(social, "bob");
     const both = await Promise.allSettled([1, 2].map(() => social.finish("one", query, binding, NOW)));
     expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
   });
 
-  test("an unknown state is refused, and a missing one", async () => {
+  test("a callback with an unknown state is rejected, and with a missing one", async () => {
     const social = signInAt(providerAt(real));
     const { query, state, binding } = await callbackOf(social, "bob");
     const strange = query.replace(state, "A".repeat(43));
@@ -103,14 +103,14 @@ describe("at a real provider", () => {
     expect(await social.finish("one", query, binding, NOW)).toMatchObject({ subject: "bob" });
   });
 
-  test("a state lives for ten minutes", async () => {
+  test("a provider's state lives for ten minutes", async () => {
     const social = signInAt(providerAt(real));
     const [inTime, late] = [await callbackOf(social, "bob"), await callbackOf(social, "bob")];
     expect(await social.finish("one", inTime.query, inTime.binding, NOW + ATTEMPT_MS - 1)).toBeDefined();
     expect(await rejection(social.finish("one", late.query, late.binding, NOW + ATTEMPT_MS))).toEqual(UNKNOWN);
   });
 
-  test("another browser cannot finish, and its attempt uses up the state", async () => {
+  test("another browser cannot finish a sign-in at a provider, and its attempt uses up the state", async () => {
     const social = signInAt(providerAt(real));
     const theirs = await callbackOf(social, "bob");
     for (const wrong of [null, "", "A".repeat(43), theirs.binding]) {
@@ -130,7 +130,7 @@ describe("at a real provider", () => {
     expect(await social.finish("two", query, binding, NOW)).toMatchObject({ issuer: other.issuer });
   });
 
-  test("a callback that names another issuer, or none, is refused (RFC 9207)", async () => {
+  test("a callback that names another issuer, or none, is rejected (RFC 9207)", async () => {
     const social = signInAt(providerAt(real));
     for (const issuer of [other.issuer, null]) {
       const { query, binding } = await callbackOf(social, "alice");
@@ -152,7 +152,7 @@ describe("at a real provider", () => {
     ]);
   });
 
-  test("a code that is tampered with, missing, doubled or of another sign-in is refused", async () => {
+  test("a provider's code that is tampered with, missing, doubled or of another sign-in is rejected", async () => {
     const social = signInAt(providerAt(real));
     const foreign = new URLSearchParams((await callbackOf(social, "bob")).query).get("code")!;
     const tamper: ((parameters: URLSearchParams) => void)[] = [
@@ -172,7 +172,7 @@ describe("at a real provider", () => {
     }
   });
 
-  test("a wrong client secret is refused, and not disclosed", async () => {
+  test("a wrong client secret is rejected by the provider, and not disclosed", async () => {
     const social = signInAt({ ...providerAt(real), clientSecret: "not the secret" });
     const { query, binding } = await callbackOf(social, "alice");
     expect(await rejection(social.finish("one", query, binding, NOW), ["not the secret"])).toEqual(FAILED);
@@ -225,7 +225,7 @@ test("over http only a loopback issuer is asked", async () => {
 describe("SOCIAL_PROVIDERS", () => {
   const right = { issuer: "https://accounts.example.com", client_id: "exchange", client_secret: "s3cret" };
 
-  test("is read", () => {
+  test("SOCIAL_PROVIDERS is read", () => {
     const json = { google: right, "id-2": { ...right, issuer: "http://[::1]:8080/x", jurisdictions: ["US", "DE"] } };
     expect(readSocialProviders("{}")).toEqual([]);
     const provider = { clientId: "exchange", clientSecret: "s3cret", scope: "openid email" };
@@ -287,7 +287,7 @@ describe("SOCIAL_PROVIDERS", () => {
     [{ google: { ...right, scope: ["openid"] } }, text("scope")],
     [{ google: { ...right, scope: "email openidx" } }, scope],
   ];
-  test.for(wrong)("%j is refused: %s", ([value, message]) => {
+  test.for(wrong)("SOCIAL_PROVIDERS is rejected: %j: %s", ([value, message]) => {
     const json = typeof value === "string" ? value : JSON.stringify(value);
     expect(() => readSocialProviders(json)).toThrow(new Error(message));
     expect(message).not.toContain("s3cret");

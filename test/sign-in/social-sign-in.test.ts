@@ -87,7 +87,7 @@ afterAll(async () => {
 });
 
 describe("providers", () => {
-  test("are offered by jurisdiction", async () => {
+  test("providers are offered by jurisdiction", async () => {
     const everywhere = { providers: ["one", "other", "mortal", "gone"], jurisdictions: ["DE", "FR"] };
     const here = { ...everywhere, providers: ["one", "local", "other", "mortal", "gone"] };
     const client = clientOf(null);
@@ -102,7 +102,7 @@ describe("providers", () => {
     await expectRefused(client.request("GET", "/auth/social?jurisdiction=DE&jurisdiction=FR"), 400, 40000);
   });
 
-  test("open only where they are offered", async () => {
+  test("providers open only where they are offered", async () => {
     person("ludwig");
     const browser = browse();
     await expectRefused(browser.start("local"), 400, 40000, /jurisdiction/);
@@ -112,14 +112,14 @@ describe("providers", () => {
     expect(data.user.email).toBe("ludwig@example.com");
   });
 
-  test("that do not exist are not found", async () => {
+  test("providers that do not exist are not found", async () => {
     for (const name of ["unknown", "ONE", "constructor", "__proto__", "%00"]) {
       await expectRefused(browse().start(name), 404, 4040);
     }
     await expectRefused(clientOf(null).request("POST", "/auth/social/one"), 405, 40500);
   });
 
-  test("receive the browser with a cookie for this server only, hidden from scripts", async () => {
+  test("providers receive the browser with a cookie for this server only, hidden from scripts", async () => {
     const { status, headers, location } = await browse().start();
     expect([status, headers["cache-control"]]).toEqual([302, "no-store"]);
     expect(new URL(location).origin).toBe(providers.one.issuer);
@@ -131,14 +131,14 @@ describe("providers", () => {
     expect(attributes.filter((part) => part.startsWith("domain="))).toEqual([]);
   });
 
-  test("the cookie is for HTTPS only where the public URL is HTTPS", async () => {
+  test("the cookie of a provider's sign-in is for HTTPS only where the public URL is HTTPS", async () => {
     const { headers } = await browse().start();
     expect(headers["set-cookie"]![0]).toMatch(/; *secure/i);
   });
 });
 
 describe("a sign-in opens", () => {
-  test("a new account with the verified address, of tier 0", async () => {
+  test("a sign-in at a provider opens a new account with the verified address, of tier 0", async () => {
     person("alice", { email: "Alice@Example.com" });
     const browser = browse();
     const { status, headers, data } = await browser.finish(await browser.signInAt("alice"));
@@ -153,7 +153,7 @@ describe("a sign-in opens", () => {
     await expectRefused(clientOf(data.access_token).request("POST", "/orders", { body: order }), 403, 40300, /tier/);
   });
 
-  test("the same account each time, from any browser, and its sessions show the provider", async () => {
+  test("a sign-in at a provider opens the same account each time, from any browser, and its sessions show the provider", async () => {
     person("erin");
     const [first, second] = [await comeIn("erin"), await comeIn("erin")];
     expect(second.user).toEqual(first.user);
@@ -165,7 +165,7 @@ describe("a sign-in opens", () => {
     expect((await first.client.request("GET", "/me")).code).toBe(0);
   });
 
-  test("the account that has the verified address already, whose sessions and password stay valid", async () => {
+  test("a sign-in at a provider opens the account that has the verified address already, whose sessions and password stay valid", async () => {
     person("bob", { email: "BOB@example.com" });
     const before = await signInWith("bob@example.com");
     const { user, client } = await comeIn("bob");
@@ -178,7 +178,7 @@ describe("a sign-in opens", () => {
     expect(methods).toEqual(["password", "social:one", "password"]);
   });
 
-  test("the account of the provider's subject, not of the address", async () => {
+  test("a sign-in at a provider opens the account of the provider's subject, not of the address", async () => {
     person("heidi");
     const { user } = await comeIn("heidi");
     // The same user now has another address, or an unverified one.
@@ -193,7 +193,7 @@ describe("a sign-in opens", () => {
     expect(stranger.user.email).toBe("mallory@example.com");
   });
 
-  test("one account for two providers that verify the same address", async () => {
+  test("sign-ins at two providers that verify the same address open one account", async () => {
     person("frank");
     others["f"] = { sub: "f", email: "frank@example.com", email_verified: true };
     const [here, there] = [await comeIn("frank"), await comeIn("f", "other")];
@@ -202,7 +202,7 @@ describe("a sign-in opens", () => {
     expect(methods).toEqual(["social:other", "social:one"]);
   });
 
-  test("no account where the provider hasn't verified the address", async () => {
+  test("a sign-in opens no account where the provider hasn't verified the address", async () => {
     people["mailless"] = { sub: "mailless" };
     person("unverified", { email_verified: false });
     // The address belongs to another user's account.
@@ -219,7 +219,7 @@ describe("a sign-in opens", () => {
     expect((await comeIn("carol")).user.email).toBe("carol@example.com");
   });
 
-  test("no account for an address that registration refuses, whatever the provider says of it", async () => {
+  test("a sign-in opens no account for an address that registration rejects, whatever the provider says of it", async () => {
     const wrong = [
       '"a@b,c@d.org"',
       "a@b.org\r\nBcc: c@d.org",
@@ -236,7 +236,7 @@ describe("a sign-in opens", () => {
     }
   });
 
-  test("an account without a password, until its owner sets one by mail", async () => {
+  test("a sign-in at a provider opens an account without a password, until its owner sets one by mail", async () => {
     const email = person("grace");
     const { user, client } = await comeIn("grace");
     for (const password of [PASSWORD, "grace", email, "null"]) {
@@ -257,7 +257,7 @@ describe("a sign-in opens", () => {
 });
 
 describe("one browser, one attempt", () => {
-  test("the callback needs the cookie of the browser that started", async () => {
+  test("the callback needs the cookie of the browser that started the sign-in", async () => {
     person("ivan");
     const attacker = browse();
     const victims = [browse(), browse()];
@@ -279,7 +279,7 @@ describe("one browser, one attempt", () => {
     }
   });
 
-  test("an attempt is valid once, at the provider that it started with", async () => {
+  test("an attempt to sign in is valid once, at the provider that it started with", async () => {
     person("judy");
     const browser = browse();
     const callback = await browser.signInAt("judy");
@@ -308,7 +308,7 @@ describe("one browser, one attempt", () => {
     }
   });
 
-  test("two tabs of one browser don't interfere", async () => {
+  test("two tabs of one browser don't interfere in a provider's sign-in", async () => {
     for (const name of ["leo", "mia"]) person(name);
     const browser = browse();
     const [first, second] = [await browser.signInAt("leo"), await browser.signInAt("mia")];
@@ -355,7 +355,7 @@ describe("an account with an address that its creator never verified", () => {
   const makeThirdParty = async (): Promise<ThirdParty> =>
     ThirdParty.register(world, (await signInWith("developer@example.com")).client);
 
-  test("goes to the owner of the address, and nothing opens it to the squatter", async () => {
+  test("an account with an address that its creator never verified goes to the owner of the address, and nothing opens it to the squatter", async () => {
     const email = person("dave");
     const squatter = await squat(email);
     const verification = await verificationToken(world.server, email);
@@ -395,7 +395,7 @@ describe("an account with an address that its creator never verified", () => {
     expect(await client.all("/me/oauth-grants")).toEqual([]);
   });
 
-  test("goes to its owner by a mailed link as well, and the squatter's tokens end", async () => {
+  test("an account with an address that its creator never verified goes to its owner by a mailed link as well, and the squatter's tokens end", async () => {
     const email = "oscar@example.com";
     const squatter = await squat(email);
     // The owner finds the address taken and requests a password reset.
@@ -495,7 +495,7 @@ describe("after a restart", () => {
     await restartWith(world, "UPDATE users SET suspended_at = ? WHERE email = ?", Date.now(), suspended);
   });
 
-  test("an account is still its owner's, and nothing opens it to the squatter", async () => {
+  test("after a restart, a squatted account is still its owner's, and nothing opens it to the squatter", async () => {
     expect((await me(squatter.accessToken)).code).toBe(40100);
     await expectRefused(login(world.server, owner.email), 401, 40100);
     const visitor = clientOf(null);

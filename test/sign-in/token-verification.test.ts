@@ -78,7 +78,7 @@ describe("a genuine token is verified by others", () => {
     return data as JSONWebKeySet;
   }
 
-  test("from the key set, which is the same at both addresses and has no private part", async () => {
+  test("a genuine token is verified by others from the key set, which is the same at both addresses and has no private part", async () => {
     const [root, versioned] = await Promise.all(addresses.map(keySet));
     expect(root).toEqual(versioned);
     expect(root!.keys).toHaveLength(1);
@@ -94,7 +94,7 @@ describe("a genuine token is verified by others", () => {
     }
   });
 
-  test("by jose, from the metadata", async () => {
+  test("a genuine token is verified by jose, from the metadata", async () => {
     const to = new Client(server, null);
     const { data } = await to.requestRoot("GET", "/.well-known/oauth-authorization-server");
     to.close();
@@ -116,7 +116,7 @@ describe("a genuine token is verified by others", () => {
     }
   });
 
-  test("by jsonwebtoken, and by node:crypto alone", async () => {
+  test("a genuine token is verified by jsonwebtoken, and by node:crypto alone", async () => {
     const { keys } = await keySet(addresses[0]!);
     const issuer = server.root;
     for (const [, token] of genuine()) {
@@ -181,7 +181,7 @@ describe("another deployment", () => {
     }
   });
 
-  test("with our keys has another name, or with our name other keys: no token of one is valid at the other", async () => {
+  test("another deployment with our keys has another name, or with our name other keys: no token of one is valid at the other", async () => {
     const kidOf = (token: string): unknown => decode(token.split(".")[0]!)["kid"];
     const [ours, named] = [first.accessToken, second.accessToken];
     expect([kidOf(ours) === forge.kid, kidOf(named) === forge.kid]).toEqual([true, false]);
@@ -203,7 +203,7 @@ describe("another deployment", () => {
     }
   });
 
-  test("that was restored from a backup gives no later token another user's session of the same id", async () => {
+  test("a deployment that was restored from a backup gives no later token another user's session of the same id", async () => {
     const sessionsOf = async (client: Client): Promise<number[]> => {
       return (await client.all<{ id: number }>("/me/sessions")).map(({ id }) => id);
     };

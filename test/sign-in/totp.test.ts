@@ -27,12 +27,12 @@ describe("a code is taken", () => {
   const step = 60_000_000;
   const now = step * STEP_MS + 12_345;
 
-  test("one step early and one step late, no more", () => {
+  test("a TOTP code is taken one step early and one step late, no more", () => {
     const taken = [-2, -1, 0, 1, 2].map((offset) => matchStep(SECRET, codeAt(SECRET, step + offset), now, 0));
     expect(taken).toEqual([null, step - 1, step, step + 1, null]);
   });
 
-  test("once: its step and those before are over", () => {
+  test("a TOTP code is taken once: its step and those before are over", () => {
     const taken = (last: number) =>
       [-1, 0, 1].map((offset) => matchStep(SECRET, codeAt(SECRET, step + offset), now, last));
     expect(taken(step - 1)).toEqual([null, step, step + 1]);

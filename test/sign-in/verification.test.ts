@@ -68,7 +68,7 @@ describe("the phone", () => {
   /** A tier 0 account. */
   const person = async (name: string): Promise<Client> => kept(await signUp(world.server, freshEmail(name), 0)).client;
 
-  test("must be in E.164 and able to get text messages", async () => {
+  test("a phone number must be in E.164 and able to get text messages", async () => {
     const client = await person("dialing");
     const wrong = ["", "14155552671", "+1 415 555 2671", "+1(415)5552671", "0014155552671", "+1415555267a", "+"];
     const unfit = [
@@ -89,7 +89,7 @@ describe("the phone", () => {
     expect(await me(client)).toMatchObject({ phone: null, phone_verified: false });
   });
 
-  test("five wrong codes end a code; malformed ones don't count; a used code is rejected", async () => {
+  test("five wrong codes end a phone's code; malformed ones don't count; a used code is rejected", async () => {
     const client = await person("guessing");
     const phone = freshPhone();
     await expectRefused(verify(client, "123456"), 409, 40900);
@@ -110,7 +110,7 @@ describe("the phone", () => {
     await expectRefused(verify(client, next), 409, 40900);
   });
 
-  test("five wrong codes end a code even if they arrive in parallel", async () => {
+  test("five wrong codes end a phone's code even if they arrive in parallel", async () => {
     const { accessToken } = kept(await signUp(world.server, freshEmail("hammering"), 0));
     const client = guests.client(world.server, accessToken, 16);
     const code = await codeFor(client, freshPhone());
@@ -123,7 +123,7 @@ describe("the phone", () => {
     await expectRefused(verify(client, code), 409, 40900);
   });
 
-  test("a new code replaces the previous one, and another user's code is wrong", async () => {
+  test("a phone's new code replaces the previous one, and another user's code is wrong", async () => {
     const [client, stranger] = [await person("twice"), await person("stranger")];
     const phone = freshPhone();
     const first = await codeFor(client, phone);
@@ -137,7 +137,7 @@ describe("the phone", () => {
     expect((await verify(stranger, foreign)).code).toBe(0);
   });
 
-  test("the sixth code in an hour is rejected with the time to wait, whatever the number", async () => {
+  test("the sixth phone code in an hour is rejected with the time to wait, whatever the number", async () => {
     const { accessToken } = kept(await signUp(world.server, freshEmail("insisting"), 0));
     const client = guests.client(world.server, accessToken, 8);
     const numbers = Array.from({ length: 8 }, freshPhone);
@@ -152,7 +152,7 @@ describe("the phone", () => {
     expect(numbers.flatMap((phone) => messagesTo(world.server, phone))).toHaveLength(MAX_MESSAGES_PER_HOUR);
   });
 
-  test("a verified number stays until another is verified", async () => {
+  test("a verified phone number stays until another is verified", async () => {
     const [old, next] = [freshPhone(), freshPhone()];
     const { client, user } = kept(await signUp(world.server, freshEmail("moving"), 1, old));
     expect(user).toMatchObject({ phone: old, phone_verified: true, kyc_tier: 1 });
@@ -210,7 +210,7 @@ describe("the application for tier 2", () => {
   const apply = (client: Client, body: object = document): Promise<Answer> =>
     client.request("POST", "/me/identity", { body });
 
-  test("needs tier 1, and is rejected at tier 2", async () => {
+  test("an application for tier 2 needs tier 1, and is rejected at tier 2", async () => {
     const { client } = kept(await signUp(world.server, freshEmail("anonymous"), 0));
     await expectRefused(apply(client), 403, 40300);
     expect(await client.get("/me/identity")).toBeNull();
@@ -218,7 +218,7 @@ describe("the application for tier 2", () => {
     await expectRefused(apply(top.client), 409, 40900);
   });
 
-  test("a user has one at a time, and no response or log reveals the document's number", async () => {
+  test("a user has one application for tier 2 at a time, and no response or log reveals the document's number", async () => {
     const { client } = kept(await signIn(world.server, "applying@example.com"));
     const wrong: [object, RegExp][] = [
       [{ ...document, document_type: "library_card" }, /^document_type/],
@@ -251,7 +251,7 @@ describe("the application for tier 2", () => {
     );
   });
 
-  test("of parallel applications one is made", async () => {
+  test("of parallel applications for tier 2 one is made", async () => {
     const { accessToken } = kept(await signIn(world.server, "applying-twice@example.com"));
     const client = guests.client(world.server, accessToken, 4);
     expect(statusesOf(await Promise.all([1, 2, 3].map(() => apply(client))))).toEqual([201, 409, 409]);

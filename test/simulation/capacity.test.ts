@@ -24,7 +24,7 @@ const quotes = (count: number, from = 1) =>
   Array.from({ length: count }, (_, i) => ({ outcomeId: 1, side: Side.buy, price: from + i, quantity: 1 }));
 
 describe("slots of live orders", () => {
-  test("the last tenth is for accounts with fewer than 100 orders, in single orders and in quotes", async () => {
+  test("the last tenth of the slots of live orders is for accounts with fewer than 100 orders, in single orders and in quotes", async () => {
     const world = new SmallWorld({ capacity: 1_000, commandRecords: 2_048, eventRecords: 2_048, longestChain: 256 });
     await world.begin();
     await world.found(4);
@@ -55,7 +55,7 @@ describe("slots of live orders", () => {
     expect(place(4)).toBe(50300);
   });
 
-  test("a large account can keep replacing its quotes while the rest is reserved", async () => {
+  test("a large account can keep replacing its quotes while the last slots are reserved", async () => {
     const world = new SmallWorld({ capacity: 400, commandRecords: 2_048, eventRecords: 2_048, longestChain: 256 });
     await world.begin();
     await world.found(2);
@@ -78,7 +78,7 @@ describe("slots of live orders", () => {
 describe("client order ids", () => {
   const bounds = { all: 100, perUser: 60, small: 5 };
 
-  test("are bounded per account and in total, with a reserve; each is free again after 24 hours", async () => {
+  test("client order ids are bounded per account and in total, with a reserve; each is free again after 24 hours", async () => {
     const world = new SmallWorld({ clientOrderIds: bounds });
     await world.begin();
     await world.found(4);

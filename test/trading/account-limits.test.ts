@@ -59,7 +59,7 @@ beforeAll(async () => {
 afterAll(() => expectEndsWell(world));
 
 describe("live orders", () => {
-  test("500 at tier 1, 20,000 at tier 2, or as the terms set; one more is 42204", async () => {
+  test("live orders are limited to 500 at tier 1, 20,000 at tier 2, or as the terms set; one more is 42204", async () => {
     const [small, market] = [world.client("small"), world.market()];
     expect(await liveOrders(world.client("tier0"))).toEqual({ used: 0, limit: 0 });
     expect(await liveOrders(world.user())).toEqual({ used: 0, limit: 20_000 });
@@ -78,7 +78,7 @@ describe("live orders", () => {
     expect(await liveOrders(small)).toEqual({ used: 0, limit: 500 });
   });
 
-  test("an ended order frees its slot: a cancel, a fill, an expiry, a rejection", async () => {
+  test("an ended order frees its slot of live orders: a cancel, a fill, an expiry, a rejection", async () => {
     const [user, other, market] = [world.client("lone"), world.user(), world.market()];
     await world.split(other, market, 5);
     const free = async (): Promise<void> => {
@@ -106,7 +106,7 @@ describe("live orders", () => {
     await cancelAll(user);
   });
 
-  test("an amend needs no slot, and passes at the limit", async () => {
+  test("an amend needs no slot of live orders, and passes at the limit", async () => {
     const [user, market] = [world.client("five"), world.market()];
     const orders: OrderJson[] = [];
     for (let i = 0; i < 5; i++) orders.push(await user.place(bid(market)));
@@ -121,7 +121,7 @@ describe("live orders", () => {
     await cancelAll(user);
   });
 
-  test("quotes count like other orders; replaced quotes free their slots", async () => {
+  test("quotes count as live orders like others; replaced quotes free their slots", async () => {
     const [user, market] = [world.client("ten"), world.market()];
     const ladder = (count: number, from: number): [number, number, number, number][] =>
       Array.from({ length: count }, (_, i) => [0, BUY, from + i, 1]);
@@ -141,7 +141,7 @@ describe("live orders", () => {
     await cancelAll(user);
   });
 
-  test("concurrent sockets, requests and batches never exceed the limit", async () => {
+  test("concurrent sockets, requests and batches never exceed the limit of live orders", async () => {
     const [user, market] = [world.client("twenty", 0, 20), world.market()];
     const socket = await world.socket(user);
     const singles = Array.from({ length: 15 }, () => post(user, bid(market)));
@@ -218,7 +218,7 @@ describe("KYC tiers and scopes", () => {
     await user.place(terms(market, 0, BUY, 5_000, shares));
   });
 
-  test("each scope opens its own endpoints", async () => {
+  test("each scope opens its own trading endpoints", async () => {
     const market = world.market();
     const [writer, reader, marketReader, none] = [0, 1, 2, 3].map((i) => world.client("writer", i)) as [
       Client, Client, Client, Client,

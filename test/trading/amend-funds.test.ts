@@ -61,7 +61,7 @@ describe("funds", () => {
     return [user, market, id];
   };
 
-  test("a higher price needs the new hold, not old and new together; one micro-USDC less is refused", async () => {
+  test("an amend to a higher price needs the new hold, not old and new together; one micro-USDC less is rejected", async () => {
     const [user, , id] = await place("up-exact");
     await amend(user, id, { price: 7_500 });
     expect(await user.balance()).toEqual({ available: 0, held: 7_500_000, total: 7_500_000 });
@@ -74,7 +74,7 @@ describe("funds", () => {
     expect(await short.order(shortId)).toMatchObject({ price: 7_499, quantity: 10 });
   });
 
-  test("a lower price and more shares need the old hold and the added shares at the new price", async () => {
+  test("an amend to a lower price and more shares needs the old hold and the added shares at the new price", async () => {
     // 10 at 5000 may be filled before the amend to 15 at 4000, then 5 more at 4000: 5 + 2 = 7 USDC.
     const [user, , id] = await place("down-exact");
     await expectRefused(patch(user, id, { price: 4_000, quantity: 16 }), 422, 42201);
@@ -105,7 +105,7 @@ describe("funds", () => {
     await expectRefused(patch(user, id, { price: 5_001 }), 422, 42201);
   });
 
-  test("a partly filled order counts with its remainder only", async () => {
+  test("an amend of a partly filled order counts with its remainder only", async () => {
     // 10 at 5000, 4 filled at 5000 with a rebate: 3 USDC held for 6, and 42 + the rebate beside it.
     const [user, market, id] = await place("partly-exact");
     await sell(world, market, 4);
@@ -120,7 +120,7 @@ describe("funds", () => {
     expect(price).toBeGreaterThan(5_000);
   });
 
-  test("a sell needs the larger of old and new shares", async () => {
+  test("an amend of a sell needs the larger of old and new shares", async () => {
     const [user, market] = [world.user(), world.market()];
     await world.split(user, market, 10);
     const { id } = await user.place(terms(market, 0, SELL, 5_000, 6));
@@ -138,7 +138,7 @@ describe("funds", () => {
     expect(await user.position(market.outcomes[0]!)).toMatchObject({ quantity: 6, held: 1 });
   });
 
-  test("daily activity counts the worst order of fills in flight, up to the limit exactly", async () => {
+  test("an amend counts daily activity for the worst order of fills in flight, up to the limit exactly", async () => {
     // Tier 1: 100 USDC a day. 100 at 5000, then 50 more in another order.
     const [up, market, id] = await place("active-up", 5_000, 100);
     await up.place(terms(market, 0, BUY, 100, 100));

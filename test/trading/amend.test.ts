@@ -50,7 +50,7 @@ async function sell(on: World, market: TestMarket, quantity: number, seller = on
 }
 
 describe("an amend", () => {
-  test("changes price, quantity or both; id and everything else stay", async () => {
+  test("an amend changes price, quantity or both; id and everything else stay", async () => {
     const [market, user] = [world.market(), world.user()];
     const more = { client_order_id: "a", self_trade_prevention: "decrement", post_only: true };
     const placed = await user.place(terms(market, 0, BUY, 5_000, 10, more));
@@ -80,7 +80,7 @@ describe("an amend", () => {
     expect(await cancelAll(user, "?client_order_id=a")).toEqual([placed.id]);
   });
 
-  test("sets the new total quantity, including what is filled", async () => {
+  test("an amend sets the new total quantity, including what is filled", async () => {
     const [market, user, seller] = [world.market(), world.user(), world.user()];
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
     await sell(world, market, 4, seller);
@@ -95,7 +95,7 @@ describe("an amend", () => {
     expect(await user.balance()).toMatchObject({ held: 0 });
   });
 
-  test("to the filled quantity or less ends the order as filled, at its old price", async () => {
+  test("an amend to the filled quantity or less ends the order as filled, at its old price", async () => {
     for (const total of [4, 3, 1]) {
       const [market, user] = [world.market(), world.user()];
       const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
@@ -109,7 +109,7 @@ describe("an amend", () => {
     }
   });
 
-  test("that crosses trades as a taker does, at the makers' prices", async () => {
+  test("an amend that crosses trades as a taker does, at the makers' prices", async () => {
     const [market, user, seller] = [world.market(), world.user(), world.user()];
     await world.split(seller, market, 20);
     await seller.place(terms(market, 0, SELL, 6_000, 3));
@@ -131,7 +131,7 @@ describe("an amend", () => {
     expect(await user.order(id)).toMatchObject({ status: "canceled", reason: "self_trade", filled: 8, price: 7_000 });
   });
 
-  test("of a post-only order that would cross is refused, however it comes, and the order is as it was", async () => {
+  test("an amend of a post-only order that would cross is rejected, however it comes, and the order is as it was", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     await other.place(terms(market, 1, BUY, 4_000, 5));
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 10, { post_only: true }));
@@ -163,7 +163,7 @@ describe("an amend", () => {
     expect(await other.all<OrderJson>("/orders")).toMatchObject([{ status: "open", remaining: 5 }]);
   });
 
-  test("of a gtd order doesn't move its end", async () => {
+  test("an amend of a gtd order doesn't move its end", async () => {
     const [market, user] = [world.market(), world.user()];
     const expires_at = Date.now() + 400;
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 10, { time_in_force: "gtd", expires_at }));
@@ -177,7 +177,7 @@ describe("an amend", () => {
     expect(await user.balance()).toMatchObject({ held: 0 });
   });
 
-  test("past its valid_until is refused as too_late, and the order is as it was", async () => {
+  test("an amend past its valid_until is rejected as too_late, and the order is as it was", async () => {
     const [market, user] = [world.market(), world.user()];
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
     const before = [await user.order(id), await user.balance()];
@@ -189,7 +189,7 @@ describe("an amend", () => {
     expect([await user.order(id), await user.balance()]).toEqual(before);
   });
 
-  test("of an order that has ended is 40900, of another's or none 4040", async () => {
+  test("an amend of an order that has ended is 40900, of another's or none 4040", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     const live = await other.place(terms(market, 0, BUY, 5_000, 10));
     const ended = await user.place(terms(market, 0, BUY, 5_000, 10));
@@ -203,7 +203,7 @@ describe("an amend", () => {
     }
   });
 
-  test("that is empty or invalid is 40000 with the field's name, and changes nothing", async () => {
+  test("an amend that is empty or invalid is 40000 with the field's name, and changes nothing", async () => {
     const [market, user] = [world.market(), world.user()];
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
     const before = await user.order(id);
@@ -225,13 +225,13 @@ describe("an amend", () => {
 });
 
 describe("time priority", () => {
-  test("stays with the same price and no larger a quantity, else it is lost", async () => {
+  test("time priority stays in an amend with the same price and no larger a quantity, else it is lost", async () => {
     const [market, users] = [world.market(), [world.user(), world.user(), world.user(), world.user()]];
     const ids = idsOf(await amendedQueue(market, users));
     expect(await fillOrder(world, market, world.user(), users, ids)).toEqual(EXPECTED_QUEUE);
   });
 
-  test("is the same for sells", async () => {
+  test("time priority in an amend is the same for sells", async () => {
     const [market, buyer, users] = [world.market(), world.user(), [world.user(), world.user(), world.user()]];
     const ids: number[] = [];
     for (const user of users) {

@@ -37,7 +37,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
   });
 
   describe("a batch", () => {
-    test("places, amends and cancels in several markets; results are in order, each like that of a single request", async () => {
+    test("a batch places, amends and cancels in several markets; results are in order, each like that of a single request", async () => {
       const markets = [world.market(), world.market(), world.market(), world.market(3)] as const;
       const [user, other] = [world.user(), world.user()];
       await world.split(user, markets[3], 10);
@@ -80,7 +80,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
       expect(await other.all("/orders?status=all")).toEqual([]);
     });
 
-    test("goes on past operations that are wrong or refused, each with its own code", async () => {
+    test("a batch goes on past operations that are wrong or rejected, each with its own code", async () => {
       const [market, user, other] = [world.market(), world.user(), world.user()];
       const theirs = await other.place(terms(market, 0, BUY, 4_000, 5));
       const gone = await user.place(terms(market, 0, BUY, 4_000, 5));
@@ -138,7 +138,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
       expect(await other.order(theirs.id)).toEqual({ ...theirs, status: "open" });
     });
 
-    test("of anything but 1 to 50 operations is refused as a whole", async () => {
+    test("a batch of anything but 1 to 50 operations is rejected as a whole", async () => {
       const [market, user] = [world.market(), world.user()];
       const one = place(market, 0, BUY, 1, 1);
       const send = (body: unknown) => user.request("POST", "/orders/batch", { body: body as object });
@@ -153,7 +153,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
       expect(await user.all("/orders")).toHaveLength(50);
     });
 
-    test("needs the tier and the scope of trading", async () => {
+    test("a batch needs the tier and the scope of trading", async () => {
       const operations = [place(world.market(), 0, BUY, 1, 1)];
       for (const name of ["tier0", "reader"]) {
         const answer = world.client(name).request("POST", "/orders/batch", { body: { operations } });
@@ -161,7 +161,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
       }
     });
 
-    test("takes the money that an earlier cancel sets free, also over markets, and in the right turn", async () => {
+    test("a batch takes the money that an earlier cancel sets free, also over markets, and in the right turn", async () => {
       const [market, other, user] = [world.market(), world.market(), world.client("five")];
       const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
       const again = (n: number) =>
@@ -194,7 +194,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
       expect(await user.balance()).toMatchObject({ available: 5 * USDC, held: 0 });
     });
 
-    test("takes shares, activity and what amends set free likewise", async () => {
+    test("a batch takes shares, activity and what amends set free likewise", async () => {
       const [market, user] = [world.market(), world.user()];
       await world.split(user, market, 10);
       const sell = await user.place(terms(market, 0, SELL, 9_000, 10));
@@ -222,7 +222,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
       expect(await poor.balance()).toMatchObject({ available: 0, held: 5 * USDC });
     });
 
-    test("knows its own client order ids: repeats, conflicts, cancels", async () => {
+    test("a batch knows its own client order ids: repeats, conflicts, cancels", async () => {
       const [market, user] = [world.market(), world.user()];
       const named = (name: string, price = 4_000) => place(market, 0, BUY, price, 2, { client_order_id: name });
       const results = await batch(user, [
@@ -242,7 +242,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
       expect(await user.all("/orders?status=all")).toHaveLength(3);
     });
 
-    test("is taken in turn: its orders queue and match in their order", async () => {
+    test("a batch is taken in turn: its orders queue and match in their order", async () => {
       const [market, user, other] = [world.market(), world.user(), world.user()];
       await world.split(user, market, 20);
       await world.split(other, market, 20);
@@ -265,7 +265,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
       expect(await books(user, market)).toMatchObject([{ bids: [[3_999, 1]], asks: [[4_000, 5]] }, {}]);
     });
 
-    test("amends one field of an order that operations before it changed, and leaves the other as they made it", async () => {
+    test("a batch amends one field of an order that operations before it changed, and leaves the other as they made it", async () => {
       const [market, user] = [world.market(), world.user()];
       await world.split(user, market, 10);
       const bid = await user.place(terms(market, 0, BUY, 4_000, 5));
@@ -282,7 +282,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
       expect(await user.balance()).toMatchObject({ held: notional(3_900, 4) });
     });
 
-    test("amends one field after an amend that was too late, and takes nothing over from that", async () => {
+    test("a batch amends one field after an amend that was too late, and takes nothing over from that", async () => {
       const [market, user] = [world.market(), world.user()];
       const [bid, other] = [
         await user.place(terms(market, 0, BUY, 4_000, 5)),
@@ -301,7 +301,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
       expect(await user.balance()).toMatchObject({ held: notional(3_900, 5) + notional(4_000, 4) });
     });
 
-    test("at the same time as others of the same user loses nothing of anyone's", async () => {
+    test("a batch at the same time as others of the same user loses nothing of anyone's", async () => {
       const random = Random.printed(`batches at once, ${threads} threads`);
       const markets = [world.market(), world.market(), world.market()];
       const fresh = [world.user(), world.user()];

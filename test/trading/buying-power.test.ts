@@ -210,7 +210,7 @@ describe("the next order doesn't spend what a change in flight relies on", () =>
     await socket.close();
   }
 
-  test("shares of a quote that a self-trade ends before the new one is placed", async () => {
+  test("the next order doesn't spend the shares of a quote that a self-trade ends before the new one is placed", async () => {
     await rounds("self-trade", async ({ market, socket, maker }, n) => {
       await maker.place(terms(market, 0, BUY, 3_000, 1));
       const [{ id }] = (await quoted(maker, market, [[0, SELL, 6_000, 20]])) as [OrderJson];
@@ -225,7 +225,7 @@ describe("the next order doesn't spend what a change in flight relies on", () =>
     });
   });
 
-  test("money of a quote whose amend arrives too late", async () => {
+  test("the next order doesn't spend the money of a quote whose amend arrives too late", async () => {
     await rounds("late-amend", async ({ market, socket, maker }, n) => {
       const [{ id }] = (await quoted(maker, market, [[0, BUY, 2_000, 10]])) as [OrderJson];
       const next = { op: "place", ...terms(market, 1, BUY, 4_000, 10) };
@@ -240,7 +240,7 @@ describe("the next order doesn't spend what a change in flight relies on", () =>
     });
   });
 
-  test("shares that a self-trade takes from an order and an amend restores", async () => {
+  test("the next order doesn't spend shares that a self-trade takes from an order and an amend restores", async () => {
     await rounds("decrement", async ({ market, socket, maker }, n) => {
       const { id } = await maker.place(terms(market, 0, SELL, 5_000, 10));
       const decrement = { self_trade_prevention: "decrement", time_in_force: "ioc" };
@@ -256,7 +256,7 @@ describe("the next order doesn't spend what a change in flight relies on", () =>
     });
   });
 
-  test("money of an order that is amended twice at once", async () => {
+  test("the next order doesn't spend the money of an order that is amended twice at once", async () => {
     await rounds("twice", async ({ market, socket, maker }) => {
       const { id } = await maker.place(terms(market, 0, BUY, 2_000, 5));
       const amends = [

@@ -113,11 +113,11 @@ describe("after a stop", () => {
     await restartAfter("stop", scene);
   });
 
-  test("a timer that was due while the exchange was down fires at the start", () =>
+  test("after a stop, a timer that was due while the exchange was down fires at the start", () =>
     expectFiredWhileDown("stop", scene));
 
   describe("the switch", () => {
-    test("cancels all live orders of its user when it fires, and nobody else's", async () => {
+    test("the switch cancels all live orders of its user when it fires, and nobody else's", async () => {
       const [market, elsewhere, user, other] = [world.market(), world.market(), world.client("silent"), world.user()];
       const socket = await world.socket(user);
       const own = [
@@ -155,7 +155,7 @@ describe("after a stop", () => {
       await socket.close();
     });
 
-    test("is put off by asking again and ended by 0, over the socket too", async () => {
+    test("the switch is put off by asking again and ended by 0, over the socket too", async () => {
       const [market, user, off] = [world.market(), world.user(), world.user()];
       const socket = await world.socket(user);
       for (const client of [user, off]) await client.place(terms(market, 0, BUY, 10, 1));
@@ -179,7 +179,7 @@ describe("after a stop", () => {
       await socket.close();
     });
 
-    test("takes 0 or 1000 to 300000 ms, of who may place orders", async () => {
+    test("the switch takes 0 or 1000 to 300000 ms, of who may place orders", async () => {
       const user = world.user();
       for (const timeout_ms of [1, 999, -1, 300_001, 1_000.5, "1000", null, undefined]) {
         const body = { timeout_ms };
@@ -202,7 +202,7 @@ describe("after a stop", () => {
     });
   });
 
-  test("a timer that is not yet due fires at its time", () => expectFiresAtItsTime("stop", scene));
+  test("after a stop, a timer that is not yet due fires at its time", () => expectFiresAtItsTime("stop", scene));
 });
 
 describe("after kill -9", () => {
@@ -226,7 +226,7 @@ describe("after kill -9", () => {
     });
   });
 
-  test("a timer that was due while the exchange was down fires at the start", () =>
+  test("after kill -9, a timer that was due while the exchange was down fires at the start", () =>
     expectFiredWhileDown("kill", scene));
 
   test("a timer that fired before the crash doesn't cancel what was placed since", async () => {
@@ -237,7 +237,7 @@ describe("after kill -9", () => {
     expect(ids.after).toBeGreaterThan(ids.before);
   });
 
-  test("a timer that is not yet due fires at its time", () => expectFiresAtItsTime("kill", scene));
+  test("after kill -9, a timer that is not yet due fires at its time", () => expectFiresAtItsTime("kill", scene));
 });
 
 describe("CancelTimers", () => {
@@ -258,7 +258,7 @@ describe("CancelTimers", () => {
     return { made, log, turn, end: () => end() };
   }
 
-  test("clears a fired time once its cancels are durable; a new time waits for that", async () => {
+  test("a cancel timer clears a fired time once its cancels are durable; a new time waits for that", async () => {
     const { made, log, turn, end } = recordedTimers();
     await made.set(1, 100);
     made.fireDue(99);
@@ -277,7 +277,7 @@ describe("CancelTimers", () => {
     expect(log.slice(3)).toEqual(["cancel 1 200 200", "save 1 null"]);
   });
 
-  test("fires each timer once, at its last time, however often it was set later, sooner or cleared", async () => {
+  test("a cancel timer fires once, at its last time, however often it was set later, sooner or cleared", async () => {
     const { made, log } = recordedTimers();
     for (let i = 0; i < 20_000; i++) await made.set(i % 3, i % 2 === 0 ? 1_000_000 + i : 900_000 - i);
     await made.set(0, null);

@@ -30,7 +30,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
     expectSoundDatabase(world.server.dataDir);
   });
 
-  test("cancels all orders, or those that match every filter, and returns their ids", async () => {
+  test("a cancel of all cancels all orders, or those that match every filter, and returns their ids", async () => {
     const [a, b, user, other] = [world.market(), world.market(3), world.user(), world.user()];
     for (const client of [user, other]) for (const market of [a, b]) await world.split(client, market, 10);
     let ids: Record<string, number>;
@@ -88,7 +88,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
     }
   });
 
-  test("concurrent with itself, with single cancels and with fills: each order ends once, in one response", async () => {
+  test("a cancel of all is concurrent with itself, with single cancels and with fills: each order ends once, in one response", async () => {
     const [market, fresh, taker] = [world.market(), world.user(), world.user()];
     const user = world.client(fresh.token!.split("-")[1]!, 0, 8);
     await world.split(taker, market, 400);
@@ -116,7 +116,7 @@ describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
     }
   });
 
-  test("cancels 20,000 orders in one request while another user trades, and no other user's", async () => {
+  test("a cancel of all cancels 20,000 orders in one request while another user trades, and no other user's", async () => {
     const COUNT = 20_000;
     const [market, other] = [world.market(), world.market()];
     const [maker, taker] = [world.user(), world.user()];

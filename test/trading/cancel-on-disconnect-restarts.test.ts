@@ -109,9 +109,9 @@ describe.each(variants([1], [3]))("the server ends, with ENGINE_THREADS=%i", (th
     expectSoundDatabase(world.server.dataDir);
   });
 
-  test("kill -9: tied orders end at the next start", () => expectKept(world, killed));
+  test("tied orders end at the start after a kill -9", () => expectKept(world, killed));
 
-  test("kill -9: quotes that stayed as they were end with the last connection that sent them", async () => {
+  test("quotes that stayed as they were end, at a kill -9 too, with the last connection that sent them", async () => {
     const { user, other, ends, stay } = quoted;
     await expectKept(world, { user, own: ends, others: [] });
     await expectKept(world, { user: other, own: [], others: stay });
@@ -134,7 +134,7 @@ describe.each(variants([1], [3]))("the server ends, with ENGINE_THREADS=%i", (th
       world.server = await world.server.restart();
     });
 
-    test("clients receive the ends of tied orders before system.shutdown", async () => {
+    test("a stop by SIGTERM sends clients the ends of tied orders before system.shutdown", async () => {
       const { tied, listener, own } = stopped;
       for (const socket of [tied, listener]) {
         expect(await socket.closed).toBe(1001);
@@ -144,7 +144,8 @@ describe.each(variants([1], [3]))("the server ends, with ENGINE_THREADS=%i", (th
       }
     });
 
-    test("tied orders ended with the server, and other orders live on", () => expectKept(world, stopped));
+    test("tied orders ended with a server that SIGTERM stopped, and other orders live on", () =>
+      expectKept(world, stopped));
 
     test("tied orders that ended at the start after kill -9 stay ended at the next start", async () => {
       await expectKept(world, killed);

@@ -253,7 +253,7 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
     await expectLive(user, []);
   });
 
-  test("an unchanged quote belongs to the connection that sent it last", async () => {
+  test("an unchanged quote is tied to the connection that sent it last", async () => {
     const [user, market] = [world.user(), world.market()];
     const [tied, other, listener] = [await world.socket(user), await world.socket(user), await world.socket(user)];
     await tied.tie();
@@ -285,7 +285,7 @@ describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
     await listener.close();
   });
 
-  test("thousands of orders end with one connection, while others trade on", async () => {
+  test("thousands of tied orders end with one connection, while others trade on", async () => {
     const [user, other, market] = [world.user(), world.user(), world.market()];
     const [tied, listener] = [await world.socket(user), await world.socket(user)];
     await tied.tie();

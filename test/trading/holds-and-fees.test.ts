@@ -190,7 +190,7 @@ describe("money", () => {
     await user.all("/me/fills", 7).then((fills) => expect(fills).toHaveLength(31));
   });
 
-  test("split and merge move complete sets and refuse what isn't there", async () => {
+  test("split and merge move complete sets and reject what isn't there", async () => {
     const [market, user] = [world.market(3), world.client("splitter")];
     const sets = (name: string, quantity: number): Promise<Answer> =>
       user.request("POST", `/wallet/${name}`, { body: { market_id: market.id, quantity } });

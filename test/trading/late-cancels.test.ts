@@ -50,7 +50,7 @@ const late = (ids: readonly number[], count: number): object[] =>
   });
 
 describe("a burst on one socket", () => {
-  test("of cancels and amends of recently ended orders receives 40900, all 8,000 times", async () => {
+  test("a burst of cancels and amends of recently ended orders receives 40900, all 8,000 times", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     const ids = await endedOrders(user, market, 500);
     const socket = await world.socket(user);
@@ -63,7 +63,7 @@ describe("a burst on one socket", () => {
     for (const each of [socket, stranger]) await each.close();
   });
 
-  test("for filled and rejected orders receives 40900 too", async () => {
+  test("a burst of cancels for filled and rejected orders receives 40900 too", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     const filled = await user.place(terms(market, 0, BUY, 5_000, 1));
     await world.split(other, market, 1);
@@ -75,7 +75,7 @@ describe("a burst on one socket", () => {
     await socket.close();
   });
 
-  test("for orders from before a restart receives 40900, for unknown ids 4040, all 8,000 times", async () => {
+  test("a burst of cancels for orders from before a restart receives 40900, for unknown ids 4040, all 8,000 times", async () => {
     const ids = await endedOrders(world.client("owner"), world.market(), 1_000);
     await world.server.stop();
     world.server = await world.server.restart();
@@ -93,7 +93,7 @@ describe("a burst on one socket", () => {
     for (const each of [socket, stranger]) await each.close();
   });
 
-  test("under the usual rate limits receives 40900 for every accepted request", async () => {
+  test("a burst of cancels under the usual rate limits receives 40900 for every accepted request", async () => {
     await alone({ users: 1, markets: [2], env: { RATE_LIMITS: "on" } }, async (own) => {
       const user = own.user();
       const place = { op: "place", ...terms(own.market(), 0, BUY, 10, 1) };
@@ -157,7 +157,7 @@ describe("FairReads", () => {
     return { begun, ends, run };
   }
 
-  test("no reader occupies all threads, and others' turns come before a flood's", async () => {
+  test("no reader occupies all threads of fair reads, and others' turns come before a flood's", async () => {
     const reads = new FairReads(2);
     const { begun, ends, run } = jobs(reads);
     const flood = Array.from({ length: 100 }, (_, i) => run("a", `a${i}`));

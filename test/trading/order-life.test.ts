@@ -38,7 +38,7 @@ describe("gtd", () => {
   /** How late an order may end on a busy machine. On an idle one it is a quarter of a second. */
   const LATE_MS = 2_000;
 
-  test("no order fills at or after expires_at under constant takers; each ends then, and releases its hold", async () => {
+  test("no gtd order fills at or after expires_at under constant takers; each ends then, and releases its hold", async () => {
     const random = Random.printed("gtd orders against takers");
     const [market, user, taker] = [world.market(), world.user(), world.user()];
     await world.split(taker, market, 4_000);
@@ -90,7 +90,7 @@ describe("gtd", () => {
     for (const outcome of market.outcomes) expect((await user.position(outcome))!.held).toBe(0);
   });
 
-  test("many orders due at once all end, and no others do", async () => {
+  test("many gtd orders due at once all end, and no others do", async () => {
     const [market, user] = [world.market(), world.user()];
     const stays = await user.place(terms(market, 0, BUY, 50, 1));
     const expires_at = Date.now() + 700;
@@ -201,7 +201,7 @@ describe("lists", () => {
     }
   });
 
-  test("status=all while orders are placed, amended, filled and canceled: none twice, none missing, in order", async () => {
+  test("a list of all orders while they are placed, amended, filled and canceled: none twice, none missing, in order", async () => {
     const random = Random.printed("lists while orders come and go");
     const [market, fresh, other] = [world.market(), world.user(), world.user()];
     const user = world.client(fresh.token!.split("-")[1]!, 0, 4);
@@ -261,7 +261,7 @@ describe("/me/limits", () => {
   }
   const limits = (client: Client): Promise<Limits> => client.get<Limits>("/me/limits");
 
-  test("shows the tier, daily activity as orders come and go, and no rate limits if they are off", async () => {
+  test("/me/limits shows the tier, daily activity as orders come and go, and no rate limits if they are off", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     await world.split(other, market, 10);
     const expectUsed = async (used: number): Promise<void> => {
@@ -294,7 +294,7 @@ describe("/me/limits", () => {
     await expectUsed(filled);
   });
 
-  test("is open to every tier and token, and to nobody without one", async () => {
+  test("/me/limits is open to every tier and token, and to nobody without one", async () => {
     expect(await limits(world.client("tier0"))).toMatchObject({ kyc_tier: 0, daily_activity: { used: 0, limit: 0 } });
     expect(await limits(world.client("tier1"))).toMatchObject({ kyc_tier: 1, daily_activity: { limit: 100 * USDC } });
     for (const index of [0, 1]) expect(await limits(world.client("scopes", index))).toMatchObject({ kyc_tier: 2 });
@@ -303,7 +303,7 @@ describe("/me/limits", () => {
 });
 
 describe("builder codes", () => {
-  test("credit orders and fills, as maker and as taker, by every way of placing", async () => {
+  test("builder codes credit orders and fills, as maker and as taker, by every way of placing", async () => {
     const [market, three] = [world.market(), world.market(3)];
     const users = [world.user(), world.user(), world.user()];
     const { sale, maker } = await creditEveryWay(world, users, [market, three], "");
@@ -313,7 +313,7 @@ describe("builder codes", () => {
     expect(await users[0]!.order(sale.id)).toMatchObject({ status: "filled", builder_code: maker.code });
   });
 
-  test("are 1 to 32 of A-Z a-z 0-9 . _ -; others place nothing, unknown ones are 4040", async () => {
+  test("builder codes are 1 to 32 of A-Z a-z 0-9 . _ -; others place nothing, unknown ones are 4040", async () => {
     const [market, user] = [world.market(), world.user()];
     const body = terms(market, 0, BUY, 1_000, 1);
     const send = (code: string) => [
@@ -349,7 +349,7 @@ describe("builder codes", () => {
     await cancelAll(user);
   });
 
-  test("add up over many concurrent users", async () => {
+  test("builder codes add up over many concurrent users", async () => {
     const [market, maker] = [world.market(), world.user()] as [TestMarket, Client];
     await world.split(maker, market, 200);
     const takers = Array.from({ length: 6 }, () => world.user());

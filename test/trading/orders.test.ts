@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 describe("placement", () => {
-  test("202 shows the order field by field, queued and without trades, and the defaults", async () => {
+  test("a placement's 202 shows the order field by field, queued and without trades, and the defaults", async () => {
     const [market, user] = [world.market(), world.user()];
     const before = Date.now();
     const order = await user.place(terms(market, 0, BUY, 4_200, 10));
@@ -57,7 +57,7 @@ describe("placement", () => {
     expect(await user.order(order.id)).toEqual({ ...order, status: "open" });
   });
 
-  test("202 shows every optional field as it was given", async () => {
+  test("a placement's 202 shows every optional field as it was given", async () => {
     const [market, user] = [world.market(), world.user()];
     const more = {
       type: "limit",
@@ -72,7 +72,7 @@ describe("placement", () => {
     expect(await user.order(order.id)).toEqual({ ...order, status: "open" });
   });
 
-  test("202 shows queued and no trades even if the order matches", async () => {
+  test("a placement's 202 shows queued and no trades even if the order matches", async () => {
     const [market, maker, taker] = [world.market(), world.user(), world.user()];
     await world.split(maker, market, 5);
     await maker.place(terms(market, 0, SELL, 6_000, 5));
@@ -81,7 +81,7 @@ describe("placement", () => {
     expect(await taker.order(order.id)).toMatchObject({ status: "filled", remaining: 0, filled: 5, reason: null });
   });
 
-  test("null means that an optional field is absent", async () => {
+  test("a placement's null means that an optional field is absent", async () => {
     const [market, user] = [world.market(), world.user()];
     const nulls = { client_order_id: null, expires_at: null, valid_until: null };
     expect(await user.place(terms(market, 0, BUY, 5_000, 1, nulls))).toMatchObject({ status: "queued" });
@@ -102,7 +102,7 @@ describe("placement", () => {
     expect(await user.place({ ...open, time_in_force: "fok" })).toMatchObject({ time_in_force: "fok" });
   });
 
-  test("the rules between fields are refused with 40000 that names the field", async () => {
+  test("a placement that breaks a rule between fields is rejected with 40000 that names the field", async () => {
     const [market, user] = [world.market(), world.user()];
     const soon = Date.now() + DAY_MS;
     const wrong: [object, RegExp][] = [
@@ -127,7 +127,7 @@ describe("placement", () => {
     expect(await user.balance()).toMatchObject({ held: 0 });
   });
 
-  test("valid_until in the past is rejected as too_late, at 0 too, and its hold returns", async () => {
+  test("a placement with valid_until in the past is rejected as too_late, at 0 too, and its hold returns", async () => {
     const [market, user] = [world.market(), world.user()];
     for (const validUntil of [Date.now() - 1_000, 1, 0]) {
       const { id } = await user.place(terms(market, 0, BUY, 5_000, 1, { valid_until: validUntil }));
@@ -140,7 +140,7 @@ describe("placement", () => {
 });
 
 describe("client_order_id", () => {
-  test("a repeated placement returns the first response and places nothing", async () => {
+  test("a placement that repeats a client_order_id returns the first response and places nothing", async () => {
     const [market, user] = [world.market(), world.user()];
     const body = terms(market, 0, BUY, 5_000, 4, { client_order_id: "retry-1" });
     const first = await user.place(body);
@@ -149,7 +149,7 @@ describe("client_order_id", () => {
     expect(await user.balance()).toMatchObject({ held: notional(5_000, 4) });
   });
 
-  test("another placement under the same id is a conflict; another user may use it", async () => {
+  test("another placement under the same client_order_id is a conflict; another user may use it", async () => {
     const [market, user] = [world.market(), world.user()];
     const body = terms(market, 0, BUY, 5_000, 4, { client_order_id: "mine" });
     await user.place(body);
@@ -178,7 +178,7 @@ describe("client_order_id", () => {
 });
 
 describe("cancel", () => {
-  test("202 with the order as it stood, then it is canceled by its user", async () => {
+  test("a cancel's 202 has the order as it stood, then it is canceled by its user", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     await world.split(other, market, 3);
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
@@ -194,7 +194,7 @@ describe("cancel", () => {
     expect(await user.balance()).toMatchObject({ held: 0 });
   });
 
-  test("a finished order is 40900, an unknown one 4040, another user's 4040 and untouched", async () => {
+  test("a cancel of a finished order is 40900, of an unknown one 4040, of another user's 4040, which stays untouched", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 1));
     await expectRefused(other.request("DELETE", `/orders/${id}`), 404, 4040);

@@ -40,7 +40,7 @@ describe("means", () => {
     expect([await user.balance(), ...(await state())]).toEqual(before);
   }
 
-  test("a set is accepted to the last micro-USDC, or rejected as a whole", async () => {
+  test("the means for a set of quotes suffice to the last micro-USDC, or it is rejected as a whole", async () => {
     const [market, user, short] = [world.market(), world.client("ten"), world.client("ten-short")];
     // 4 + 3 + 3 = 10 USDC.
     const quotes: QuoteSpec[] = [
@@ -78,7 +78,7 @@ describe("means", () => {
     await quote(user, market, []);
   });
 
-  test("a replacement needs money for the worst order of fills, not for old and new together", async () => {
+  test("a replacement of quotes needs money for the worst order of fills, not for old and new together", async () => {
     const [market, user] = [world.market(), world.client("ten-b")];
     const refused = (quotes: QuoteSpec[]) =>
       expectUntouched(user, () => expectRefused(putQuotes(user, market, quotes), 422, 42201));
@@ -121,7 +121,7 @@ describe("means", () => {
     expect(await user.balance()).toEqual({ available: 10 * USDC, held: 0, total: 10 * USDC });
   });
 
-  test("a replacement needs shares for the worst order of fills", async () => {
+  test("a replacement of quotes needs shares for the worst order of fills", async () => {
     const [market, user] = [world.market(), world.user()];
     await world.split(user, market, 10);
     const refused = (quotes: QuoteSpec[]) =>
@@ -160,7 +160,7 @@ describe("means", () => {
     expect(await user.position(market.outcomes[0]!)).toMatchObject({ quantity: 10, held: 0 });
   });
 
-  test("a replacement counts daily activity for the worst order of fills", async () => {
+  test("a replacement of quotes counts daily activity for the worst order of fills", async () => {
     // 100 USDC a day.
     const [market, user] = [world.market(), world.client("active")];
     const refused = (quotes: QuoteSpec[]) =>

@@ -50,7 +50,7 @@ const endsOf = (orders: readonly OrderJson[]): unknown[] =>
   orders.map(({ time_in_force, expires_at }) => [time_in_force, expires_at]);
 
 describe("expires_at", () => {
-  test("ends all quotes at that time, and no other orders of the user", async () => {
+  test("expires_at ends all quotes at that time, and no other orders of the user", async () => {
     const [market, user] = [world.market(), world.user()];
     const other = await user.place(terms(market, 0, BUY, 10, 1));
     const expires_at = Date.now() + 700;
@@ -66,7 +66,7 @@ describe("expires_at", () => {
     expect(await user.balance()).toMatchObject({ held: 100 * 10 });
   });
 
-  test("moved later: unchanged quotes keep their ids and priority, and end at the new time", async () => {
+  test("expires_at moved later: unchanged quotes keep their ids and priority, and end at the new time", async () => {
     const [market, user, rival, taker] = [world.market(), world.user(), world.user(), world.user()];
     const first = Date.now() + 900;
     const placed = await replace(user, market, QUOTES, { expires_at: first });
@@ -107,7 +107,7 @@ describe("expires_at", () => {
     await socket.close();
   });
 
-  test("changes beside new and omitted quotes, in one commit, with means for the worst case only", async () => {
+  test("expires_at changes beside new and omitted quotes, in one commit, with means for the worst case only", async () => {
     const [market, user] = [world.market(), world.client("ten")];
     await replace(user, market, [[0, BUY, 5_000, 10], [1, BUY, 1_000, 50]], { expires_at: Date.now() + 60_000 }); // biome-ignore format: one list
     const before = await liveOrders(user, market);
@@ -126,7 +126,7 @@ describe("expires_at", () => {
     ]);
   });
 
-  test("must lie in the future; a rejected request changes nothing", async () => {
+  test("expires_at must lie in the future; a rejected request changes nothing", async () => {
     const [market, user] = [world.market(), world.user()];
     const placed = await quote(user, market, QUOTES);
     for (const expires_at of [0, 1, Date.now() - 1]) {
@@ -142,7 +142,7 @@ describe("expires_at", () => {
 });
 
 describe("valid_until", () => {
-  test("in time has no effect; too late, new quotes are rejected and resting ones stay", async () => {
+  test("valid_until in time has no effect; too late, new quotes are rejected and resting ones stay", async () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await world.socket(user);
     const placed = await replace(user, market, QUOTES, { valid_until: Date.now() + 60_000 });
@@ -160,7 +160,7 @@ describe("valid_until", () => {
     await socket.close();
   });
 
-  test("too late, with means for one set only: the whole request is rejected, and resting quotes stay", async () => {
+  test("valid_until too late, with means for one set only: the whole request is rejected, and resting quotes stay", async () => {
     const [market, user] = [world.market(), world.client("ten-c")];
     const placed = await replace(user, market, [[0, BUY, 5_000, 19]], {});
     const next: QuoteSpec[] = [[0, BUY, 5_001, 19]];
@@ -170,7 +170,7 @@ describe("valid_until", () => {
     await replace(user, market, next, {});
   });
 
-  test("late sets don't affect the next one, sent before their responses: it rests as a whole", async () => {
+  test("sets of quotes past valid_until don't affect the next one, sent before their responses: it rests as a whole", async () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await world.socket(user);
     const set = (price: number): object => {
@@ -185,7 +185,7 @@ describe("valid_until", () => {
     await socket.close();
   });
 
-  test("both fields apply over the socket too", async () => {
+  test("expires_at and valid_until of quotes apply over the socket too", async () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await world.socket(user);
     const expires_at = Date.now() + 60_000;

@@ -60,7 +60,7 @@ describe("concurrent with others", () => {
     ],
   ];
 
-  test("takers, readers and queued orders never see a half-replaced set", async () => {
+  test("takers, readers and queued orders never see a half-replaced set of quotes", async () => {
     const [market, user, far, near, reader] = [
       ...[world.market(), world.user(), world.user(), world.user(), world.anonymous()],
     ] as [TestMarket, Client, Client, Client, Client];
@@ -135,7 +135,7 @@ describe("concurrent with others", () => {
     await expectAccounted(user, [market], 10_000 * USDC, 1_000);
   });
 
-  test("with means for the worst case only, fills in flight reduce new quotes, and the balance never goes negative", async () => {
+  test("quotes with means for the worst case only: fills in flight reduce new ones, and the balance never goes negative", async () => {
     const random = Random.printed("tight quotes against takers");
     const [market, user, taker] = [world.market(), world.client("tight"), world.user()];
     await world.split(taker, market, 1_000);
@@ -183,7 +183,7 @@ describe("concurrent with others", () => {
     await expectAccounted(taker, [market], 10_000 * USDC, 1_000);
   });
 
-  test("the same set sent ten times at once is one set, and every response lists its orders", async () => {
+  test("the same set of quotes sent ten times at once is one set, and every response lists its orders", async () => {
     const [market, fresh] = [world.market(), world.user()];
     const user = world.client(fresh.token!.split("-")[1]!, 0, 10);
     for (let round = 0; round < 15; round++) {
@@ -199,7 +199,7 @@ describe("concurrent with others", () => {
     expect(await user.all("/orders?status=all")).toHaveLength(1 + 15 * 2);
   });
 
-  test("of concurrent replacements one set is live, and nothing of the others", async () => {
+  test("of concurrent replacements one set of quotes is live, and nothing of the others", async () => {
     const [market, fresh] = [world.market(), world.user()];
     const user = world.client(fresh.token!.split("-")[1]!, 0, 4);
     for (let round = 0; round < 30; round++) {

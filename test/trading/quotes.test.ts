@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 describe("replacing", () => {
-  test("returns each quote's order, queued, in the order of the quotes, as post-only limit orders", async () => {
+  test("a replacement returns each quote's order, queued, in the order of the quotes, as post-only limit orders", async () => {
     const [market, user] = [world.market(3), world.user()];
     await world.split(user, market, 50);
     const quotes: QuoteSpec[] = [
@@ -62,7 +62,7 @@ describe("replacing", () => {
     expect(await user.position(market.outcomes[2]!)).toMatchObject({ quantity: 50, held: 7 });
   });
 
-  test("cancels omitted quotes, keeps unchanged ones, and places the rest under new ids", async () => {
+  test("a replacement cancels omitted quotes, keeps unchanged ones, and places the rest under new ids", async () => {
     const [market, user] = [world.market(), world.user()];
     const [a, b, c] = idsOf(
       await quote(user, market, [
@@ -96,7 +96,7 @@ describe("replacing", () => {
     expect(await quote(user, market, [])).toEqual([]);
   });
 
-  test("leaves orders of POST /orders, of other markets and of other users unchanged", async () => {
+  test("a replacement leaves orders of POST /orders, of other markets and of other users unchanged", async () => {
     const [market, other, user, neighbour] = [world.market(), world.market(), world.user(), world.user()];
     const own = await user.place(terms(market, 0, BUY, 4_000, 5, { post_only: true }));
     const theirs = idsOf(
@@ -232,7 +232,7 @@ describe("replacing", () => {
 });
 
 describe("many quotes", () => {
-  test("100 over 32 outcomes are replaced, kept and withdrawn", async () => {
+  test("100 quotes over 32 outcomes are replaced, kept and withdrawn", async () => {
     const [market, user] = [world.market(32), world.user()];
     await world.split(user, market, 100);
     const set = (shift: number): QuoteSpec[] =>
@@ -271,7 +271,7 @@ describe("many quotes", () => {
     expect(await user.all("/orders?status=all")).toHaveLength(200);
   });
 
-  test("101 are rejected and change nothing", async () => {
+  test("101 quotes are rejected and change nothing", async () => {
     const [market, user] = [world.market(), world.user()];
     const [id] = idsOf(await quote(user, market, [[0, BUY, 4_000, 5]]));
     const many = Array.from({ length: 101 }, (_, i): QuoteSpec => [0, BUY, 100 + i, 1]);
@@ -280,7 +280,7 @@ describe("many quotes", () => {
     expect(await quote(user, market, many.slice(1))).toHaveLength(100);
   });
 
-  test("random sets over five outcomes and both sides: the last request is live", async () => {
+  test("random sets of quotes over five outcomes and both sides: the last request is live", async () => {
     const random = Random.printed("random sets of quotes");
     const [market, user] = [world.market(5), world.user()];
     await world.split(user, market, 200);
@@ -342,7 +342,7 @@ describe("priority", () => {
     expect(await user.order(next!)).toMatchObject({ filled: 1 });
   });
 
-  test("other orders keep theirs while quotes around them are replaced a hundred times", async () => {
+  test("other orders keep their priority while quotes around them are replaced a hundred times", async () => {
     const [market, user, first, second, seller] = [
       ...[world.market(), world.user(), world.user(), world.user(), world.user()],
     ] as [TestMarket, Client, Client, Client, Client];
@@ -372,7 +372,7 @@ describe("priority", () => {
 });
 
 describe("an invalid request", () => {
-  test("is rejected as a whole, with a message that names the quote's field", async () => {
+  test("an invalid request for quotes is rejected as a whole, with a message that names the quote's field", async () => {
     const [market, other, user] = [world.market(), world.market(), world.user()];
     const [id] = idsOf(await quote(user, market, [[0, BUY, 4_000, 5]]));
     const good = quotesBody(market, [

@@ -289,7 +289,7 @@ describe.each(ENDS)("after a restart (%s)", (end) => {
     world.server = await world.server.restart();
   });
 
-  test.each(SCENES)("$name", async ({ name }) => {
+  test.each(SCENES)("after a restart: $name", async ({ name }) => {
     for (const check of checks.get(name)!) await check();
   });
 });

@@ -33,7 +33,7 @@ describe("time in force", () => {
     socket = await world.socket(user);
   });
 
-  test("gtd expires by itself and frees its hold", async () => {
+  test("a gtd order expires by itself and frees its hold", async () => {
     const market = world.market();
     const expires = Date.now() + 800;
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 3, { time_in_force: "gtd", expires_at: expires }));
@@ -46,7 +46,7 @@ describe("time in force", () => {
     await expectRefused(user.request("DELETE", `/orders/${id}`), 409, 40900);
   });
 
-  test("ioc fills what it can and cancels the rest", async () => {
+  test("an ioc order fills what it can and cancels the rest", async () => {
     const market = world.market();
     await world.split(other, market, 3);
     await other.place(terms(market, 0, SELL, 5_000, 3));
@@ -59,7 +59,7 @@ describe("time in force", () => {
     expect(await settled(socket, nothing.id, "canceled")).toMatchObject({ reason: "ioc_remainder", filled: 0 });
   });
 
-  test("fok fills whole or not at all, counting all kinds of match", async () => {
+  test("a fok order fills whole or not at all, counting all kinds of match", async () => {
     const market = world.market();
     await world.split(other, market, 3);
     await other.place(terms(market, 0, SELL, 5_000, 3));
@@ -86,7 +86,7 @@ describe("time in force", () => {
     expect(await settled(socket, whole.id, "canceled")).toMatchObject({ reason: "fok_unfillable" });
   });
 
-  test("post_only rests, or is rejected where it would match in any of the three ways", async () => {
+  test("a post_only order rests, or is rejected where it would match in any of the three ways", async () => {
     const market = world.market();
     await world.split(other, market, 3);
     await world.split(user, market, 3);
@@ -109,7 +109,7 @@ describe("time in force", () => {
     expect(await settled(socket, id, "open")).toMatchObject({ reason: null, post_only: true });
   });
 
-  test("every state on the way is reported once, in order", async () => {
+  test("every state on an order's way is reported once, in order", async () => {
     const market = world.market();
     await world.split(other, market, 5);
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 5));
@@ -145,25 +145,25 @@ describe("self-trade prevention", () => {
   }
   const selfTrade = { status: "canceled", reason: "self_trade" };
 
-  test("cancel_taker ends the incoming order", async () => {
+  test("cancel_taker ends the incoming order of a self-trade", async () => {
     const [own, taker] = await meet("cancel_taker");
     expect(own).toMatchObject({ status: "open", remaining: 3 });
     expect(taker).toMatchObject({ ...selfTrade, filled: 0, remaining: 4 });
   });
 
-  test("cancel_maker ends the resting order and goes on", async () => {
+  test("cancel_maker ends the resting order of a self-trade and goes on", async () => {
     const [own, taker] = await meet("cancel_maker");
     expect(own).toMatchObject({ ...selfTrade, remaining: 3 });
     expect(taker).toMatchObject({ status: "filled", filled: 4 });
   });
 
-  test("cancel_both ends both", async () => {
+  test("cancel_both ends both orders of a self-trade", async () => {
     const [own, taker] = await meet("cancel_both");
     expect(own).toMatchObject(selfTrade);
     expect(taker).toMatchObject({ ...selfTrade, filled: 0 });
   });
 
-  test("decrement takes the smaller quantity from both", async () => {
+  test("decrement takes the smaller quantity from both orders of a self-trade", async () => {
     const [own, taker] = await meet("decrement");
     expect(own).toMatchObject({ ...selfTrade, quantity: 3, remaining: 3, filled: 0 });
     expect(taker).toMatchObject({ status: "filled", quantity: 1, filled: 1, remaining: 0 });
@@ -172,7 +172,7 @@ describe("self-trade prevention", () => {
     expect(takerGone).toMatchObject({ ...selfTrade, filled: 0 });
   });
 
-  test("an own order on another leg of a mint counts", async () => {
+  test("an own order on another leg of a mint counts as a self-trade", async () => {
     const [market, user] = [world.market(), world.user()];
     await user.place(terms(market, 0, BUY, 5_000, 1));
     const taker = await user.place(terms(market, 1, BUY, 5_000, 1));

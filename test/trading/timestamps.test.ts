@@ -55,7 +55,7 @@ describe.each(variants([1], [3]))("on %i engine threads", (threads) => {
   });
   afterAll(() => expectEndsWell(world));
 
-  test("the response and each update carry the times of their own event", async () => {
+  test("with timestamps, the response and each update carry the times of their own event", async () => {
     // Each market is on another thread.
     for (const market of world.markets.slice(0, 3)) {
       const since = Date.now();
@@ -88,7 +88,7 @@ describe.each(variants([1], [3]))("on %i engine threads", (threads) => {
     }
   });
 
-  test("an order that fills or ends at once", async () => {
+  test("timestamps of an order that fills or ends at once", async () => {
     const market = world.markets[3]!;
     const since = Date.now();
     await world.split(taker, market, 5);
@@ -107,7 +107,7 @@ describe.each(variants([1], [3]))("on %i engine threads", (threads) => {
     await taker.data("DELETE", "/orders");
   });
 
-  test("over the WebSocket, in JSON and in MessagePack", async () => {
+  test("timestamps over the WebSocket, in JSON and in MessagePack", async () => {
     const market = world.markets[0]!;
     const packed = await Socket.open(world.server, maker.token, { protocols: ["msgpack"] });
     for (const way of [socket, packed]) {
@@ -127,7 +127,7 @@ describe.each(variants([1], [3]))("on %i engine threads", (threads) => {
     await maker.data("DELETE", "/orders");
   });
 
-  test("concurrent orders each have their own times", async () => {
+  test("concurrent orders each have their own timestamps", async () => {
     const since = Date.now();
     const client = world.client("user0", 0, 16);
     const orders = await Promise.all(
@@ -172,7 +172,7 @@ describe.each(variants([1], [3]))("on %i engine threads", (threads) => {
       await user.data("DELETE", "/orders");
     });
 
-    test("later reads of the order have none", async () => {
+    test("later reads of an order have no timestamps", async () => {
       const { id } = await timed(user, terms(market, 0, BUY, 100, 1));
       expect(await user.order(id)).not.toHaveProperty("timestamps");
       for (const order of await user.all<OrderJson>("/orders")) expect(order).not.toHaveProperty("timestamps");
@@ -180,7 +180,7 @@ describe.each(variants([1], [3]))("on %i engine threads", (threads) => {
       expect(await user.order(id)).not.toHaveProperty("timestamps");
     });
 
-    test("a repeated placement has none, while the first is in flight or later", async () => {
+    test("a repeated placement has no timestamps, while the first is in flight or later", async () => {
       const crowd = world.client("plain", 0, 12);
       const order = terms(market, 0, BUY, 100, 1, { client_order_id: "again" });
       const answers = await Promise.all(Array.from({ length: 12 }, () => timed(crowd, order)));
@@ -202,7 +202,7 @@ describe.each(variants([1], [3]))("on %i engine threads", (threads) => {
       await user.data("DELETE", "/orders");
     });
 
-    test("HTTP accepts the parameter on POST /orders only, as true or false", async () => {
+    test("HTTP accepts the parameter timestamps on POST /orders only, as true or false", async () => {
       const order = terms(market, 0, BUY, 100, 1);
       const { id } = await user.place(order);
       for (const [method, path, body] of [
@@ -230,7 +230,7 @@ describe.each(variants([1], [3]))("on %i engine threads", (threads) => {
       expect(await user.all("/orders")).toEqual([]);
     });
 
-    test("the WebSocket accepts the field beside the data of order.place only", async () => {
+    test("the WebSocket accepts the field timestamps beside the data of order.place only", async () => {
       const socket = await world.socket(user);
       const order = terms(market, 0, BUY, 100, 1);
       const { id } = await user.place(order);

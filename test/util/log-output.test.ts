@@ -26,7 +26,7 @@ describe("a reader that pauses", () => {
     return { writer, reader };
   }
 
-  test("costs lines beyond a megabyte, which are counted and reported when it reads again; fatal ones stay", async () => {
+  test("a reader of the log that pauses costs lines beyond a megabyte, which are counted and reported when it reads again; fatal ones stay", async () => {
     const { writer, reader } = await paused();
     const output = new LogOutput(writer);
     const reports: number[] = [];
@@ -53,7 +53,7 @@ describe("a reader that pauses", () => {
     await eventually(async () => expect(text.endsWith("the reason\non it goes\n")).toBe(true));
   });
 
-  test("delays an end by no more than its bound", async () => {
+  test("a reader of the log that pauses delays an end by no more than its bound", async () => {
     const { writer } = await paused();
     const output = new LogOutput(writer);
     expect(await output.flush(60_000)).toBeUndefined();
@@ -67,7 +67,7 @@ describe("a reader that pauses", () => {
     expect(performance.now() - since).toBeGreaterThan(150);
   });
 
-  test("and then goes: lines are counted, nothing throws", async () => {
+  test("a reader of the log that pauses and then goes: lines are counted, nothing throws", async () => {
     const { writer, reader } = await paused();
     const output = new LogOutput(writer);
     reader.resetAndDestroy();
@@ -80,7 +80,7 @@ describe("a reader that pauses", () => {
 });
 
 describe("lines of one message", () => {
-  test("are so many a minute; others aren't affected, and what was left out is counted", () => {
+  test("lines of one message are so many a minute; others aren't affected, and what was left out is counted", () => {
     const limit = new LineLimit();
     const admitted = (message: string, lines: number, now: number): number =>
       Array.from({ length: lines }, () => limit.admits(message, now)).filter(Boolean).length;
@@ -92,7 +92,7 @@ describe("lines of one message", () => {
     expect(admitted("mail", 100, 300_000)).toBe(MAX_LINES_A_MINUTE);
   });
 
-  test("with any number of messages it stays small", () => {
+  test("the log's limit of lines with any number of messages stays small", () => {
     const limit = new LineLimit();
     let admitted = 0;
     for (let n = 0; n < 100_000; n++) if (limit.admits(`message ${n}`, 0)) admitted++;

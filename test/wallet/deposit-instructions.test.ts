@@ -14,14 +14,14 @@ interface Instructions {
 }
 
 describe("a reference", () => {
-  test("is the standard's: its check digits are those of ISO 11649", () => {
+  test("a deposit's reference is the standard's: its check digits are those of ISO 11649", () => {
     // PX is 25 33, RF is 27 15: 98 - (2533 1 2715 00 mod 97) is 14.
     expect(depositReference(1)).toBe("RF14PX1");
     expect(userOfReference(depositReference(20_418))).toBe(20_418);
     expect(userOfReference(" rf14 px1 ")).toBe(1);
   });
 
-  test("with one wrong or two swapped characters names nobody", () => {
+  test("a deposit's reference with one wrong or two swapped characters names nobody", () => {
     for (const id of [1, 42, 20_418, 999_999_999]) {
       const reference = depositReference(id);
       for (let at = 2; at < reference.length; at++) {
@@ -55,7 +55,7 @@ describe("instructions", () => {
     await expectEndsWell(plain);
   });
 
-  test("are the operators' text with the caller's reference", async () => {
+  test("deposit instructions are the operators' text with the caller's reference", async () => {
     const references = [];
     for (const client of [world.user(), world.user(), world.client("reader")]) {
       const { id } = await client.get<{ id: number }>("/me");
@@ -67,14 +67,14 @@ describe("instructions", () => {
     expect(new Set(references).size).toBe(3);
   });
 
-  test("may be missing: the reference is there", async () => {
+  test("deposit instructions may be missing: the reference is there", async () => {
     const user = plain.user();
     const { id } = await user.get<{ id: number }>("/me");
     const given = await user.get<Instructions>("/wallet/deposit-instructions");
     expect(given).toEqual({ reference: depositReference(id), instructions: null });
   });
 
-  test("need a token that may read the portfolio", async () => {
+  test("deposit instructions need a token that may read the portfolio", async () => {
     const path = "/wallet/deposit-instructions";
     await expectRefused(world.client("reader", 1).request("GET", path), 403, 40300);
     await expectRefused(world.anonymous().request("GET", path), 401, 40100);

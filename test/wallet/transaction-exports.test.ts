@@ -40,7 +40,7 @@ describe("a CSV export", () => {
   });
   afterAll(() => expectEndsWell(world));
 
-  test("of some 5,000 transactions has those of the pages, in slices", async () => {
+  test("a CSV export of some 5,000 transactions has those of the pages, in slices", async () => {
     const wanted = await trader.all<TransactionJson>(PATH, 200);
     expect(wanted.length).toBeGreaterThan(2 * EXPORT_SLICE_ROWS);
     const { status, headers, text } = await download(trader);
@@ -54,7 +54,7 @@ describe("a CSV export", () => {
     expect(parse(text)).toEqual(wanted);
   });
 
-  test("has the transactions that match the filters", async () => {
+  test("a CSV export has the transactions that match the filters", async () => {
     const all = await trader.all<TransactionJson>(PATH, 200);
     const [from, to] = [all[3_000]!.created_at, all[1_000]!.created_at];
     const within = all.filter(({ created_at }) => created_at >= from && created_at <= to);
@@ -66,12 +66,12 @@ describe("a CSV export", () => {
     expect((await download(trader, "?type=withdrawal")).text).toBe(`${HEADER}\r\n`);
   });
 
-  test("has amounts as integers of micro-USDC", async () => {
+  test("a CSV export has amounts as integers of micro-USDC", async () => {
     const { text } = await download(trader, "?type=deposit");
     expect(parse(text)).toMatchObject([{ type: "deposit", amount: 10_000 * USDC, balance_after: 10_000 * USDC }]);
   });
 
-  test("has no formula from a market's texts in any cell, and amounts below zero stay numbers", async () => {
+  test("a CSV export has no formula from a market's texts in any cell, and amounts below zero stay numbers", async () => {
     const formula = "=cmd|' /C calc'!A0";
     const { client: chief } = await signIn(world.server, "chief@example.com");
     const { id } = await chief.data<{ id: number }>("POST", "/admin/markets", {
@@ -94,7 +94,7 @@ describe("a CSV export", () => {
     chief.close();
   });
 
-  test("quotes a cell where it must, and starts no text like a formula", () => {
+  test("a CSV export quotes a cell where it must, and starts no text like a formula", () => {
     const cells: [value: string | number | null, text: string][] = [
       [null, ""],
       [-5, "-5"],
@@ -126,12 +126,12 @@ describe("a CSV export", () => {
     ["text/csv;q=0.5, application/json", false],
     ["text/csv;q=0, */*", false],
     ["text/csvx", false],
-  ])("Accept: %s", async (accept, isCsv) => {
+  ])("a CSV export with Accept: %s", async (accept, isCsv) => {
     const { headers } = await download(world.client("user1"), "", accept);
     expect(headers["content-type"]).toBe(isCsv ? "text/csv; charset=utf-8" : "application/json");
   });
 
-  test("is refused in JSON for a bad query or token", async () => {
+  test("a CSV export is rejected in JSON for a bad query or token", async () => {
     const csv = { headers: { Accept: CSV } };
     const cases: [query: string, message: RegExp][] = [
       ["?type=all", /^type/],

@@ -46,7 +46,7 @@ const takeOut = (amount: number, reference: string): Promise<Answer> =>
   operator.request("POST", "/admin/house/withdrawals", { body: { amount, reference } });
 
 describe("deposits", () => {
-  test("are credited once for a reference, sent to the user, listed and audited", async () => {
+  test("deposits are credited once for a reference, sent to the user, listed and audited", async () => {
     // 1. The credit is answered, sent to the user, summed and audited.
     const user = world.user();
     const userId = await idOf(user);
@@ -96,7 +96,7 @@ describe("deposits", () => {
     await socket.close();
   });
 
-  test("many at once with one reference are one, and with a reference each are as many", async () => {
+  test("many deposits at once with one reference are one, and with a reference each are as many", async () => {
     const user = world.user();
     const userId = await idOf(user);
     const wide = guests.client(world.server, operator.token, 8);
@@ -108,7 +108,7 @@ describe("deposits", () => {
     await expectAddsUp(user);
   });
 
-  test("that are malformed name the bad field, and credit nothing", async () => {
+  test("deposits that are malformed name the bad field, and credit nothing", async () => {
     const user = world.user();
     const userId = await idOf(user);
     const bad: [amount: unknown, reference: string, message: RegExp][] = [
@@ -146,7 +146,7 @@ describe("deposits", () => {
     expect((await user.balance()).total).toBe(FIRST + 1);
   });
 
-  test("of a seed that is too large are in the audit log up to the first that fails, and the start fails", async () => {
+  test("deposits of a seed that is too large are in the audit log up to the first that fails, and the start fails", async () => {
     const users = ["a", "b"].map((name) => ({ email: `${name}@example.com`, deposit: MAX_MONEY_MICRO }));
     const dataDir = temporaryFolder();
     const { code, errors } = await TestServer.refuse({ dataDir, seed: { users } as Seed });
@@ -166,7 +166,7 @@ describe("a reversal of a deposit", () => {
   const reverse = (id: number, amount: unknown, reference: string, note?: string): Promise<Answer<NewDepositJson>> =>
     operator.request("POST", `/admin/deposits/${id}/reverse`, { body: { amount, reference, note } });
 
-  test("takes back what went to the wrong account, once for a reference, and names the deposit", async () => {
+  test("a reversal of a deposit takes back what went to the wrong account, once for a reference, and names the deposit", async () => {
     // 1. A part of the deposit is taken back: answered, sent, audited.
     const user = world.user();
     const userId = await idOf(user);
@@ -219,7 +219,7 @@ describe("a reversal of a deposit", () => {
     await socket.close();
   });
 
-  test("takes at most what is available: holds and shares stay", async () => {
+  test("a reversal of a deposit takes at most what is available: holds and shares stay", async () => {
     const [market, user] = [world.market(), world.user()];
     const userId = await idOf(user);
     const { id } = await deposit(operator, userId, 5 * USDC, "mostly spent");
@@ -240,7 +240,7 @@ describe("a reversal of a deposit", () => {
     await expectAddsUp(user);
   });
 
-  test("and an order and a split that race for the money: it goes to one of them", async () => {
+  test("a reversal of a deposit, an order and a split that race for the money: it goes to one of them", async () => {
     const [market, user] = [world.market(), world.user()];
     const userId = await idOf(user);
     const [seeded] = await user.all<DepositJson>("/wallet/deposits");
@@ -265,7 +265,7 @@ describe("a reversal of a deposit", () => {
     await expectBalanced(world.anonymous());
   });
 
-  test("of a deposit to the house comes out of the house", async () => {
+  test("a reversal of a deposit to the house comes out of the house", async () => {
     const { house, deposits, withdrawals } = await world.anonymous().solvency();
     const { id } = (await fund(2 * USDC, "meant for a user")).data;
     const taken = await reverse(id!, 2 * USDC, "house back");
@@ -279,7 +279,7 @@ describe("a reversal of a deposit", () => {
     if (house > 0) await fund(house, "as before");
   });
 
-  test("that is malformed, of nothing, or of an own account is refused", async () => {
+  test("a reversal of a deposit that is malformed, of nothing, or of an own account is rejected", async () => {
     const user = world.user();
     const userId = await idOf(user);
     const { id } = await deposit(operator, userId, 5 * USDC, "stays");
@@ -306,7 +306,7 @@ describe("a reversal of a deposit", () => {
 });
 
 describe("the house", () => {
-  test("is funded, and its money withdrawn, once for each reference and never below zero", async () => {
+  test("the house is funded, and its money withdrawn, once for each reference and never below zero", async () => {
     const { house } = await world.anonymous().solvency();
     const funded = await fund(7 * USDC, "house 1");
     expect(funded.data).toMatchObject({ user_id: null, amount: 7 * USDC, reference: "house 1" });
@@ -348,7 +348,7 @@ describe("positions", () => {
   const positions = async (user: Client): Promise<Map<number, PositionJson>> =>
     new Map((await user.all<PositionJson>("/me/positions")).map((position) => [position.outcome_id, position]));
 
-  test("have the value of the last price, or of what the other outcomes leave of a set, and a profit", async () => {
+  test("positions have the value of the last price, or of what the other outcomes leave of a set, and a profit", async () => {
     const [market, maker, taker] = [world.market(), world.user(), world.user()];
     const [yes, no] = market.outcomes as [number, number];
     const socket = await world.socket(maker);
@@ -395,7 +395,7 @@ describe("positions", () => {
     await socket.close();
   });
 
-  test("have no value when sold out, and a third outcome has one when two prices are known", async () => {
+  test("positions have no value when sold out, and a third outcome's has one when two prices are known", async () => {
     const [market, maker, taker] = [world.market(3), world.user(), world.user()];
     const [a, b, c] = market.outcomes as [number, number, number];
     await world.split(maker, market, 5);
@@ -437,7 +437,7 @@ describe("over a restart", () => {
     expect((await world.client("depositor").balance()).total).toBe(FIRST);
   });
 
-  test("settlements list for each holder what its shares were paid, losing shares too", async () => {
+  test("settlements list for each holder what its shares were paid, losing shares too, over a restart", async () => {
     const [first, second] = [world.market(2), world.market(3)];
     const at = await settle(first, second);
     const [maker, taker, stranger] = ["settled0", "settled1", "settled2"].map((name) => world.client(name)) as [

@@ -360,7 +360,7 @@ describe("after a kill -9", () => {
     return decisions;
   }
 
-  test("a pending withdrawal is held as before, and a decision that is repeated has one effect", async () => {
+  test("after a kill -9, a pending withdrawal is held as before, and a decision that is repeated has one effect", async () => {
     expect(await quiet.balance()).toEqual(balanceOf(40 * USDC, DEPOSIT - 1));
     await expectRefused(ask(quiet, 60 * USDC), 422, 42201);
     expect((await pay(desk.chief, ids.paid, { reference: "before" })).data.withdrawal.status).toBe("paid");
@@ -371,7 +371,7 @@ describe("after a kill -9", () => {
     await expectAddsUp(quiet);
   });
 
-  test("of requests and decisions that were in flight, the confirmed ones hold, and the others are whole or absent", async () => {
+  test("after a kill -9, confirmed withdrawals and decisions that were in flight hold, and the others are whole or absent", async () => {
     const listed = await busy.all<WithdrawalJson>("/wallet/withdrawals");
     for (const [id, status] of answered) expect(listed.find((row) => row.id === id)!.status).toBe(status);
     const sum = (wanted: string): number =>

@@ -9,7 +9,7 @@ import { Random } from "../support/random.ts";
 const HOUR = 3_600_000;
 
 describe("rows of a book", () => {
-  test("keep every share and the own ones, in groups that look no better than their levels", () => {
+  test("rows of a book keep every share and the own ones, in groups that look no better than their levels", () => {
     const random = Random.printed("groups of a book");
     for (let round = 0; round < 300; round++) {
       const side = random.pick(["bids", "asks"] as const);
@@ -37,7 +37,7 @@ describe("rows of a book", () => {
     }
   });
 
-  test("the user's orders are by price, best first; market orders have none", () => {
+  test("the user's orders in a book are by price, best first; market orders have none", () => {
     const order = (id: number, side: number, price: number | null) => ({ id, side, price }) as Order;
     const orders = [order(1, 2, 60), order(2, 2, 55), order(3, 1, 40), order(4, 2, 60), order(5, 2, null)];
     const ids = (side: "bids" | "asks") =>
@@ -59,7 +59,7 @@ describe("a chart's candles", () => {
     step: HOUR,
   });
 
-  test("of two outcomes, one that never traded is 100 % minus the other", () => {
+  test("candles of two outcomes: one that never traded is 100 % minus the other", () => {
     const found = withOpposite(outcomes, data([[1, yes], [2, []]])).candles; // biome-ignore format: one line
     expect(found.get(1)).toEqual(yes);
     expect(found.get(2)).toEqual([[0, 6_000, 6_100, 5_500, 5_600, 0]]);

@@ -40,7 +40,7 @@ describe("amounts", () => {
     ["5.", 5_000_000],
     [exactMoney(MAX_MONEY_MICRO), MAX_MONEY_MICRO],
     [exactMoney(MAX_MONEY_MICRO).replaceAll(",", ""), MAX_MONEY_MICRO],
-  ])("%s is an amount", (text, micro) => {
+  ])("an amount that is read: %s", (text, micro) => {
     expect(parseMoney(text)).toBe(micro);
   });
 
@@ -50,7 +50,7 @@ describe("amounts", () => {
     ...["1,50.00", "1 00", "1  000", "12 34", "1,234 567", "1 234,567,890", "0,123.4", "0 500", "0.500,1", "1,234,56"],
     ...["1234,567.8", "1.234.56", "1,2,3", "1..5", "1.,5"],
     ...["0.0000001", "0,0000001", "9999999999", "9,999,999,999", "12345678901"],
-  ])("“%s” is none", (text) => {
+  ])("a text that is no amount: “%s”", (text) => {
     expect(parseMoney(text)).toBeNull();
   });
 
@@ -74,7 +74,7 @@ describe("what the page shows", () => {
     [9_999, ">99%"],
     [10_000, "100%"],
     [null, "–"],
-  ])("a chance of %s BPS is %s", (bps, text) => {
+  ])("the page shows a chance of %s BPS as %s", (bps, text) => {
     expect(chanceText(bps)).toBe(text);
   });
 
@@ -86,7 +86,7 @@ describe("what the page shows", () => {
     [10, "0.1"],
     [9_999, "99.99"],
     [null, "–"],
-  ])("a price of %s BPS is %s cents", (bps, text) => {
+  ])("the page shows a price of %s BPS as %s cents", (bps, text) => {
     expect(priceNumber(bps)).toBe(text);
     expect(cents(bps)).toBe(bps === null ? text : `${text}¢`);
   });
@@ -98,7 +98,7 @@ describe("what the page shows", () => {
     [4_999, "<0.01", "0.00"],
     [5_000, "0.01", "0.00"],
     [0, "0.00", "0.00"],
-  ])("%s micro-USDC are %s, and %s to spend", (micro, text, free) => {
+  ])("the page shows %s micro-USDC as %s, and %s to spend", (micro, text, free) => {
     expect([money(micro), spendable(micro)]).toEqual([text, free]);
     if (micro > 0) expect([signedMoney(micro), signedMoney(-micro)]).toEqual([`+${text}`, `−${text}`]);
   });
@@ -110,7 +110,7 @@ describe("what the page shows", () => {
     [411_953, "412K"],
     [91_400, "91.4K"],
     [1_234_567, "1.23M"],
-  ])("%s shares in a summary are %s", (count, text) => {
+  ])("the page shows %s shares in a summary as %s", (count, text) => {
     expect(compact(count)).toBe(text);
   });
 });

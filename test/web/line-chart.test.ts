@@ -13,12 +13,12 @@ describe("the scale", () => {
     [[1], [0, 5], 5],
     [[9_999, 1], [0, 100], 25],
     [[4_990, 6_010], [45, 65], 5],
-  ] as const)("of %j", ([prices, [low, high], step]) => {
+  ] as const)("the chart's scale of %j", ([prices, [low, high], step]) => {
     const scale = scaleOf([lineOf(...prices)]);
     expect([scale.low, scale.high, (scale.ticks[1] ?? 0) - scale.low]).toEqual([low, high, step]);
   });
 
-  test("holds every line, with few ticks", () => {
+  test("the chart's scale holds every line, with few ticks", () => {
     const random = Random.printed("scales of the feed's chart");
     for (let round = 0; round < 500; round++) {
       const lines = Array.from({ length: random.integer(1, 4) }, () =>

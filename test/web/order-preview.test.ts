@@ -48,7 +48,7 @@ describe("an estimate", () => {
     return new Map(reference.outcomes.map((each) => [each, { bids: levels(each, BUY), asks: levels(each, SELL) }]));
   }
 
-  test.for([2, 3, 5])("agrees with the reference matcher: %i outcomes", (count) => {
+  test.for([2, 3, 5])("an estimate agrees with the reference matcher: %i outcomes", (count) => {
     const random = Random.printed(`estimates with ${count} outcomes`);
     const kinds = new Set<string>();
     for (let round = 0; round < 600; round++) {
@@ -111,7 +111,7 @@ describe("an order preview", () => {
     previewOrder({ ...EMPTY_DRAFT, ...draft }, { ...context, ...changed });
   const bids = [{ price: 6_000, quantity: 500, implied: 0 }];
 
-  test("shows what a limit buy fills now, what rests, and what it holds", () => {
+  test("an order preview shows what a limit buy fills now, what rests, and what it holds", () => {
     const { summary, body, warnings, bound } = preview({ ...LIMIT, price: "45", amount: "120" });
     expect(summary).toMatchObject({
       fills: { quantity: 100, notional: 42_500_000, fee: 0, worstPrice: 4_500, isImplied: true },
@@ -124,12 +124,12 @@ describe("an order preview", () => {
     });
   });
 
-  test("deducts the fee from a sale's proceeds", () => {
+  test("an order preview deducts the fee from a sale's proceeds", () => {
     const { summary } = preview({ ...LIMIT, side: "sell", price: "60", amount: "70" }, { depth: bids });
     expect(summary).toMatchObject({ notional: 42_000_000, fee: 630_000, hold: 0 });
   });
 
-  test("bounds a market order by the best price and the slippage, on both sides", () => {
+  test("an order preview bounds a market order by the best price and the slippage, on both sides", () => {
     const available = 36_000_000;
     const deep = [{ price: 2_400, quantity: 10_000, implied: 0 }];
     // 150 shares that cost 36 USDC: no more than the bound is held.
@@ -144,7 +144,7 @@ describe("an order preview", () => {
     expect(edges.map(({ body }) => body?.price)).toEqual([9_999, 1]);
   });
 
-  test("turns an amount of money into as many shares as it buys, and as the balance and the daily limit can hold", () => {
+  test("an order preview turns an amount of money into as many shares as it buys, and as the balance and the daily limit can hold", () => {
     const rich = { available: 1_000_000_000 };
     const quantity = (draft: Partial<Draft>, changed: Partial<PreviewContext> = rich): number | undefined =>
       preview({ kind: "market", unit: "usdc", ...draft }, changed).body?.quantity;
@@ -161,7 +161,7 @@ describe("an order preview", () => {
     expect(preview({ kind: "market", unit: "usdc", amount: "0.01" }).problems.amount).toBe("Buys less than one share.");
   });
 
-  test("blocks orders that can't be read, and says why", () => {
+  test("an order preview blocks orders that can't be read, and says why", () => {
     const blocked: [Partial<Draft>, "price" | "amount" | "expires", RegExp][] = [
       [{ ...LIMIT, price: "100", amount: "1" }, "price", /between 0\.01¢ and 99\.99¢/],
       [{ ...LIMIT, price: "4.001", amount: "1" }, "price", /two decimals/],
@@ -183,7 +183,7 @@ describe("an order preview", () => {
     expect(Object.values(empty.missing)).not.toContain(null);
   });
 
-  test("blocks orders that can't work, and knows what could", () => {
+  test("an order preview blocks orders that can't work, and knows what could", () => {
     const sell: Partial<Draft> = { ...LIMIT, side: "sell", price: "40" };
     const blocked: [Partial<Draft>, Partial<PreviewContext>, Obstacle][] = [
       [
@@ -216,7 +216,7 @@ describe("an order preview", () => {
     }
   });
 
-  test("blocks nothing that depends on the book while the book is unknown", () => {
+  test("an order preview blocks nothing that depends on the book while the book is unknown", () => {
     const drafts: Partial<Draft>[] = [
       { ...MARKET, amount: "10" },
       { ...LIMIT, isPostOnly: true, price: "60", amount: "10" },
@@ -231,7 +231,7 @@ describe("an order preview", () => {
     }
   });
 
-  test("Max fills in what balance, bound and daily limit allow, and that order can be sent", () => {
+  test("an order preview's Max fills in what balance, bound and daily limit allow, and that order can be sent", () => {
     const max = (draft: Partial<Draft>, changed: Partial<PreviewContext> = {}): string | null => {
       const text = maxAmount({ ...EMPTY_DRAFT, ...draft }, { ...context, ...changed });
       if (text !== null) {
@@ -254,7 +254,7 @@ describe("an order preview", () => {
     expect(max({ ...LIMIT, side: "sell", price: "40" }, { position: undefined })).toBeNull();
   });
 
-  test("asks about a limit far beyond the best price, with what it can come to", () => {
+  test("an order preview asks about a limit far beyond the best price, with what it can come to", () => {
     const far = preview({ ...LIMIT, price: "45", amount: "60" }).far;
     expect(far).toMatchObject({ price: 4_500, best: 4_000, worst: 27_000_000, fills: { notional: 24_500_000 } });
     expect(preview({ ...LIMIT, price: "44.99", amount: "60" }).far).toBeNull();
@@ -266,7 +266,7 @@ describe("an order preview", () => {
     expect(preview({ ...MARKET, amount: "60" }, { slippageBps: 5_000 }).far).toBeNull();
   });
 
-  test("warns about surprising results", () => {
+  test("an order preview warns about surprising results", () => {
     const own = { side: 2, outcome_id: 5, price: 4_500 } as PreviewContext["ownOrders"][number];
     const buy = (amount: string, changed: Partial<PreviewContext>) =>
       preview({ ...LIMIT, price: "45", amount }, changed).warnings;

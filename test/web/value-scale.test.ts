@@ -37,11 +37,11 @@ describe("the axis", () => {
       [-800, -120],
       ["−800", "−600", "−400", "−200", "0"],
     ],
-  ] as const)("of %j", ([amounts, labels]) => {
+  ] as const)("the axis of values of %j", ([amounts, labels]) => {
     expect(labelsOf(...amounts)).toEqual(labels);
   });
 
-  test("holds the line, with few ticks that all read differently", () => {
+  test("the axis of values holds the line, with few ticks that all read differently", () => {
     const random = Random.printed("scales of a portfolio's value");
     for (let round = 0; round < 2_000; round++) {
       const size = 10 ** random.integer(0, 9);

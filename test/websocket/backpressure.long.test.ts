@@ -163,7 +163,7 @@ afterAll(async () => {
 });
 
 describe("an unread private stream", () => {
-  test("is closed with 4408; its tied orders end, and others trade as fast as before", async () => {
+  test("an unread private stream is closed with 4408; its tied orders end, and others trade as fast as before", async () => {
     const [user, other, market] = [world.user(), world.user(), world.market()];
     const [unread, listener, active] = [await world.socket(user), await world.socket(user), await world.socket(other)];
     await unread.tie();
@@ -210,7 +210,7 @@ describe("an unread private stream", () => {
 });
 
 describe("garbage", () => {
-  test("from two hundred connections doesn't affect a trading client", async () => {
+  test("garbage from two hundred connections doesn't affect a trading client", async () => {
     const random = Random.printed("garbage");
     const [user, market] = [world.user(), world.market()];
     const key = randomBytes(16).toString("base64");
@@ -264,7 +264,7 @@ describe("garbage", () => {
 // ---------------------------------------------------------------- checks of what started first
 
 describe("slow senders", () => {
-  test("are cut off within 17 seconds, and none of their requests is executed", async () => {
+  test("slow senders are cut off within 17 seconds, and none of their requests is executed", async () => {
     for (const { name, wire, since } of slow) {
       await wire.ended;
       expect([name, wire.endedAt! - since < 17_000]).toEqual([name, true]);
@@ -283,7 +283,7 @@ describe.skipIf(!canHaveMany)("ten thousand idle connections", () => {
   const expectClosed = (): Promise<void> =>
     eventually(async () => expect(filesOf(idle.world.server)).toBeLessThan(idle.filesBefore + 10));
 
-  test("over HTTP are cut off within a minute and slow nobody down", async () => {
+  test("ten thousand idle connections over HTTP are cut off within a minute and slow nobody down", async () => {
     expectCheap(idle.measured);
     // The server may have cut off the first before the last was open.
     expect(idle.measured.files).toBeGreaterThan(IDLE / 2);
@@ -292,7 +292,7 @@ describe.skipIf(!canHaveMany)("ten thousand idle connections", () => {
     await expectClosed();
   });
 
-  test("over WebSocket take little memory and slow nobody down, and all of them close", async () => {
+  test("ten thousand idle connections over WebSocket take little memory and slow nobody down, and all of them close", async () => {
     await expectClosed();
     const upgrade = head("GET", "/ws", null, [
       ...["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"],

@@ -86,7 +86,7 @@ async function tickerOf(market: TestMarket, outcome: number): Promise<TickerJson
 }
 
 describe("ticker", () => {
-  test("begins with the current state, then sends changes, numbered without a gap, and ends equal to REST", async () => {
+  test("the ticker begins with the current state, then sends changes, numbered without a gap, and ends equal to REST", async () => {
     const [market, maker, taker] = [world.market(), world.user(), world.user()];
     await world.split(maker, market, 50);
     const sockets = [
@@ -119,7 +119,7 @@ describe("ticker", () => {
     for (const socket of sockets) await socket.close();
   });
 
-  test("is sent ten times a second at most, however fast the book moves", async () => {
+  test("the ticker is sent ten times a second at most, however fast the book moves", async () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await Socket.open(world.server, null);
     await socket.subscribe("ticker", market.id, market.outcomes[0]);
@@ -135,7 +135,7 @@ describe("ticker", () => {
     await socket.close();
   });
 
-  test("a later subscriber continues from the last update sent", async () => {
+  test("a later subscriber of the ticker continues from the last update sent", async () => {
     const [market, user] = [world.market(), world.user()];
     const [outcome] = market.outcomes as [number];
     const first = await Socket.open(world.server, null);
@@ -153,7 +153,7 @@ describe("ticker", () => {
     for (const socket of [first, second]) await socket.close();
   });
 
-  test("a state that a subscription begins with is marked, so a repeated subscribe isn't a repeated change", async () => {
+  test("a ticker state that a subscription begins with is marked, so a repeated subscribe isn't a repeated change", async () => {
     const [market, user] = [world.market(), world.user()];
     const [outcome] = market.outcomes as [number];
     const socket = await Socket.open(world.server, null);
@@ -176,7 +176,7 @@ describe("ticker", () => {
 });
 
 describe("subscriptions", () => {
-  test("markets: one, several, all; each named one begins with the market as REST shows it, all of them with nothing", async () => {
+  test("subscriptions to markets: one, several, all; each named one begins with the market as REST shows it, all of them with nothing", async () => {
     const socket = await Socket.open(world.server, null);
     const [one, two, three] = world.markets as [TestMarket, TestMarket, TestMarket];
     const answers = [
@@ -253,7 +253,7 @@ describe("subscriptions", () => {
     await socket.close();
   });
 
-  test("market_ids count a repeated market once; a flood of them is rejected at once", async () => {
+  test("a subscription's market_ids count a repeated market once; a flood of them is rejected at once", async () => {
     const market = world.market();
     const socket = await Socket.open(world.server, null, { protocols: ["msgpack"] });
     const { data } = await socket.ask({ op: "subscribe", channel: "trades", market_ids: [market.id, market.id] });
@@ -269,7 +269,7 @@ describe("subscriptions", () => {
     await socket.close();
   });
 
-  test("a thousand snapshots come in order, a second thousand too, and then the limit per second applies", async () => {
+  test("a thousand snapshots of subscriptions come in order, a second thousand too, and then the limit per second applies", async () => {
     const large = world.markets.filter(({ outcomes }) => outcomes.length === 32).slice(0, 31);
     const market_ids = large.map(({ id }) => id);
     const socket = await Socket.open(world.server, null);
@@ -286,7 +286,7 @@ describe("subscriptions", () => {
     await socket.close();
   });
 
-  test("the bound counts topics: a request beyond it is rejected as a whole, and an existing topic counts once", async () => {
+  test("the bound of subscriptions counts topics: a request beyond it is rejected as a whole, and an existing topic counts once", async () => {
     const large = world.markets.filter(({ outcomes }) => outcomes.length === 32).map(({ id }) => id);
     const socket = await Socket.open(world.server, null);
     const subscribe = (...market_ids: number[]): Promise<number> =>
@@ -383,7 +383,7 @@ describe("a token on the open socket", () => {
     await expectEnded(kept);
   });
 
-  test("an invalid token changes nothing, nor does another user's", async () => {
+  test("an invalid token on the open socket changes nothing, nor does another user's", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     const socket = await world.socket(user);
     expect(await refused(auth(socket, other.token))).toBe(40300);

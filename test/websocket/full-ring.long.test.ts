@@ -172,7 +172,7 @@ class FullRing {
 }
 
 describe.each([1, 2])("a full command ring, ENGINE_THREADS=%i", (threads) => {
-  test("rejects at once with 50300, does nothing by halves, takes cancels, and does all that it accepted", async () => {
+  test("a full command ring rejects at once with 50300, does nothing by halves, takes cancels, and does all that it accepted", async () => {
     // 1. Resting orders of all kinds.
     const ring = await FullRing.start(threads);
     const { world, market, rest, canceler, mixed, leaver } = ring;

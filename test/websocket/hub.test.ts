@@ -28,7 +28,7 @@ afterAll(async () => {
 
 describe("the upgrade", () => {
   test.for(["", "x", "pm_pat_", "null", "%00", "a".repeat(2_000), `${tokenOf("user0")}x`, ` ${tokenOf("user0")}`])(
-    "an invalid token gets 401 and the envelope: %j",
+    "an upgrade with an invalid token gets 401 and the envelope: %j",
     async (token) => {
       expect(await upgradeRefusal(world.server, token)).toMatchObject({ status: 401, code: 40100 });
     },
@@ -194,46 +194,49 @@ describe("public channels", () => {
   test.for([
     [2, 4, 60],
     [3, 4, 60],
-  ] as const)("snapshot and updates add up to the REST book: %i outcomes", async ([outcomes, count, steps]) => {
-    const random = Random.printed(`books of ${outcomes} outcomes`);
-    const market = world.market(outcomes);
-    const users = await tradersIn(world, market, count);
-    const reader = world.anonymous();
-    const socket = await Socket.open(world.server, null);
-    // The first outcome's book from the start, all books from the middle of the flow on.
-    await socket.subscribe("book", market.id, market.outcomes[0]);
-    const samples: BookJson[] = [];
-    let flowing = true;
-    const flow = randomFlow(users, market, random, steps).finally(() => {
-      flowing = false;
-    });
-    while (flowing) {
-      for (const outcome of market.outcomes) samples.push(await reader.book(market.id, outcome));
-      if (samples.length === 8 * outcomes) await socket.subscribe("book", market.id);
-    }
-    await flow;
-    for (const outcome of market.outcomes) samples.push(await reader.book(market.id, outcome));
-    await socket.fence();
-    let compared = 0;
-    for (const outcome of market.outcomes) {
-      const book = new BookHistory(socket, outcome);
-      const own = samples.filter(({ outcome_id }) => outcome_id === outcome);
-      for (const { sequence, bids, asks } of own) {
-        const followed = book.history.get(sequence);
-        if (followed === undefined) continue;
-        compared++;
-        expect([sequence, bookText(bids, asks)]).toEqual([sequence, followed]);
+  ] as const)(
+    "a book's snapshot and updates add up to the REST book: %i outcomes",
+    async ([outcomes, count, steps]) => {
+      const random = Random.printed(`books of ${outcomes} outcomes`);
+      const market = world.market(outcomes);
+      const users = await tradersIn(world, market, count);
+      const reader = world.anonymous();
+      const socket = await Socket.open(world.server, null);
+      // The first outcome's book from the start, all books from the middle of the flow on.
+      await socket.subscribe("book", market.id, market.outcomes[0]);
+      const samples: BookJson[] = [];
+      let flowing = true;
+      const flow = randomFlow(users, market, random, steps).finally(() => {
+        flowing = false;
+      });
+      while (flowing) {
+        for (const outcome of market.outcomes) samples.push(await reader.book(market.id, outcome));
+        if (samples.length === 8 * outcomes) await socket.subscribe("book", market.id);
       }
-      expect([own.at(-1)!.sequence, bookText(own.at(-1)!.bids, own.at(-1)!.asks)]).toEqual([
-        book.sequence,
-        book.text(),
-      ]);
-    }
-    expect(compared).toBeGreaterThan(10);
-    await socket.close();
-  });
+      await flow;
+      for (const outcome of market.outcomes) samples.push(await reader.book(market.id, outcome));
+      await socket.fence();
+      let compared = 0;
+      for (const outcome of market.outcomes) {
+        const book = new BookHistory(socket, outcome);
+        const own = samples.filter(({ outcome_id }) => outcome_id === outcome);
+        for (const { sequence, bids, asks } of own) {
+          const followed = book.history.get(sequence);
+          if (followed === undefined) continue;
+          compared++;
+          expect([sequence, bookText(bids, asks)]).toEqual([sequence, followed]);
+        }
+        expect([own.at(-1)!.sequence, bookText(own.at(-1)!.bids, own.at(-1)!.asks)]).toEqual([
+          book.sequence,
+          book.text(),
+        ]);
+      }
+      expect(compared).toBeGreaterThan(10);
+      await socket.close();
+    },
+  );
 
-  test("each trade comes once, numbered without a gap, as REST lists it", async () => {
+  test("each trade comes once on its channel, numbered without a gap, as REST lists it", async () => {
     const random = Random.printed("trades");
     const [market, other] = [world.market(), world.market()];
     const users = await tradersIn(world, market, 3);

@@ -191,33 +191,36 @@ test("random pipelined operations of two users who trade with each other", async
 });
 
 describe("a restart", () => {
-  test.each(["SIGTERM", "kill -9"])("by %s leaves orders and idempotency keys as they were", async (how) => {
-    const [user, market] = [world.user(), world.market()];
-    const body = (n: number): object => terms(market, 0, BUY, 100 + n, 1, { client_order_id: `kept-${n}` });
-    let socket = await world.socket(user);
-    const first = await Promise.all([0, 1, 2].map((n) => socket.data<OrderJson>("order.place", body(n))));
-    await socket.data("order.cancel", { client_order_id: "kept-1" });
-    const listed = await user.all("/orders");
-    await socket.fence();
-    const sequence = socket.of("order.updated").at(-1)!.sequence;
-    user.close();
-    expectQuiet(world.server);
-    if (how === "SIGTERM") await world.server.stop();
-    else await world.server.kill();
-    expectSoundDatabase(world.server.dataDir);
-    world.server = await world.server.restart();
-    const again = new Client(world.server, user.token);
-    expect(await again.all("/orders")).toEqual(listed);
-    socket = await world.socket(again);
-    for (const [n, order] of first.entries()) expect(await socket.data("order.place", body(n))).toEqual(order);
-    expect(await again.place(body(1))).toEqual(first[1]);
-    expect(await socket.ask({ op: "order.place", data: { ...body(1), price: 1 } })).toMatchObject({ code: 40900 });
-    expect(await again.all("/orders")).toEqual(listed);
-    await socket.data("order.cancel", { client_order_id: "kept-2" });
-    const canceled = await socket.frame<OrderJson>("order.updated");
-    expect(canceled).toMatchObject({ data: { id: first[2]!.id, status: "canceled", reason: "user" } });
-    expect(canceled.sequence).toBeGreaterThan(sequence);
-    await socket.close();
-    again.close();
-  });
+  test.each(["SIGTERM", "kill -9"])(
+    "a restart by %s leaves orders and idempotency keys of pipelined operations as they were",
+    async (how) => {
+      const [user, market] = [world.user(), world.market()];
+      const body = (n: number): object => terms(market, 0, BUY, 100 + n, 1, { client_order_id: `kept-${n}` });
+      let socket = await world.socket(user);
+      const first = await Promise.all([0, 1, 2].map((n) => socket.data<OrderJson>("order.place", body(n))));
+      await socket.data("order.cancel", { client_order_id: "kept-1" });
+      const listed = await user.all("/orders");
+      await socket.fence();
+      const sequence = socket.of("order.updated").at(-1)!.sequence;
+      user.close();
+      expectQuiet(world.server);
+      if (how === "SIGTERM") await world.server.stop();
+      else await world.server.kill();
+      expectSoundDatabase(world.server.dataDir);
+      world.server = await world.server.restart();
+      const again = new Client(world.server, user.token);
+      expect(await again.all("/orders")).toEqual(listed);
+      socket = await world.socket(again);
+      for (const [n, order] of first.entries()) expect(await socket.data("order.place", body(n))).toEqual(order);
+      expect(await again.place(body(1))).toEqual(first[1]);
+      expect(await socket.ask({ op: "order.place", data: { ...body(1), price: 1 } })).toMatchObject({ code: 40900 });
+      expect(await again.all("/orders")).toEqual(listed);
+      await socket.data("order.cancel", { client_order_id: "kept-2" });
+      const canceled = await socket.frame<OrderJson>("order.updated");
+      expect(canceled).toMatchObject({ data: { id: first[2]!.id, status: "canceled", reason: "user" } });
+      expect(canceled.sequence).toBeGreaterThan(sequence);
+      await socket.close();
+      again.close();
+    },
+  );
 });

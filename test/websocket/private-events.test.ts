@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 
 describe("private events", () => {
-  test("updates, balance and positions end equal to REST, without a gap, on each of the user's connections", async () => {
+  test("private updates, balance and positions end equal to REST, without a gap, on each of the user's connections", async () => {
     const random = Random.printed("private events");
     const market = world.market();
     const users = await tradersIn(world, market, 3);
@@ -128,7 +128,7 @@ describe("private events", () => {
     await socket.close();
   });
 
-  test("scopes: orders:write gets its orders, portfolio:read also its money, markets:read neither", async () => {
+  test("scopes of private events: orders:write gets its orders, portfolio:read also its money, markets:read neither", async () => {
     const market = world.market();
     const writer = world.client("scoped", 0);
     const sockets = await Promise.all([0, 1, 2, 3].map((i) => Socket.open(world.server, tokenOf("scoped", i))));
@@ -169,7 +169,7 @@ const hasPython = spawnSync("python3", ["--version"]).status === 0;
 if (!hasPython) process.stdout.write("skipped: the order of responses and updates needs python3\n");
 
 describe.runIf(hasPython)("an order's 202 on one connection", () => {
-  test("always precedes its first order.updated on another", async () => {
+  test("an order's 202 on one connection always precedes its first order.updated on another", async () => {
     const orders = 1_500;
     expect(await answerOrder(world.user(), orders, world.market())).toEqual({ orders, updates: orders, early: 0 });
   });

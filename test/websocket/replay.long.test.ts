@@ -103,7 +103,7 @@ function expectManyKinds(kinds: ReadonlySet<string>): void {
 }
 
 describe.for([1, 3])("random trading, ENGINE_THREADS=%i", (threads) => {
-  test("replays equal the live frames byte by byte: during trading, after SIGTERM and after kill -9", async () => {
+  test("a replay of random trading equals the live frames byte by byte: during trading, after SIGTERM and after kill -9", async () => {
     const random = Random.printed(`replays, ${threads} engine threads`);
     const world = await World.start({ users: 3, markets: [2, 2, 3], env: { ENGINE_THREADS: String(threads) } });
     const tokens = [0, 1, 2].map((i) => tokenOf(`user${i}`));
@@ -221,7 +221,7 @@ describe("a long history", () => {
     }
   }
 
-  test("a slow reader gets everything, while more updates arrive than the server buffers for a connection", async () => {
+  test("a slow reader of a replay gets everything, while more updates arrive than the server buffers for a connection", async () => {
     socket = await Socket.open(world.server, tokenOf("user0"));
     const answer = await socket.ask({ op: "resume", sequence: 0 });
     expect(answer).toMatchObject({ code: 0, data: { last: UPDATES } });
@@ -238,7 +238,7 @@ describe("a long history", () => {
     await socket.close();
   });
 
-  test("a second resume is rejected during the first, and doesn't affect it", async () => {
+  test("a second resume is rejected during the first replay, and doesn't affect it", async () => {
     const last = UPDATES + 2_600;
     socket = await Socket.open(world.server, tokenOf("user0"));
     const [first, second] = [0, 5].map((sequence) => socket.post({ op: "resume", sequence }));

@@ -55,7 +55,7 @@ describe("one connection", () => {
     for (const each of [socket, anonymous]) await each.close();
   });
 
-  test("scopes: orders:write resumes without its money, portfolio:read with it, markets:read not at all", async () => {
+  test("scopes of a replay: orders:write resumes without its money, portfolio:read with it, markets:read not at all", async () => {
     const market = world.market();
     await world.client("scoped", 0).place(terms(market, 0, BUY, 10, 1));
     const sockets = await Promise.all([0, 1, 2].map((i) => Socket.open(world.server, tokenOf("scoped", i))));

@@ -45,7 +45,7 @@ describe("the matcher and the reference book agree after every command", () => {
     });
   }
 
-  test("over the whole ladder, with sweeps", () => {
+  test("the matcher and the reference book agree over the whole ladder, with sweeps", () => {
     const one = commandsOf(priceAnywhere, 6);
     fc.assert(
       fc.property(markets, fc.commands([one], { maxCommands: 150, size: "max" }), (outcomeCounts, commands) => {
@@ -58,7 +58,7 @@ describe("the matcher and the reference book agree after every command", () => {
     );
   });
 
-  test("over long runs", () => {
+  test("the matcher and the reference book agree over long runs", () => {
     const one = commandsOf(priceNear, 5);
     const run = fc.array(one, { minLength: 3_000, maxLength: 3_000, size: "max" });
     fc.assert(

@@ -20,12 +20,12 @@ function ringAt(records: number, start: number): RingMemory {
 }
 
 describe("in one thread", () => {
-  test("a capacity is a power of two", () => {
+  test("a ring's capacity is a power of two", () => {
     for (const records of [0, 1, 3, 1_000]) expect(() => createRing(records)).toThrow("power of two");
   });
 
   for (const start of [0, WRAP - 3, -2]) {
-    test(`room and availability from position ${start}`, () => {
+    test(`a ring's room and availability from position ${start}`, () => {
       const memory = ringAt(4, start);
       const producer = new RingProducer(memory);
       const consumer = new RingConsumer(memory, false);
@@ -51,7 +51,7 @@ describe("in one thread", () => {
     });
   }
 
-  test("the gated consumer sees what the gate passed; only the consumer gives the producer room", () => {
+  test("a ring's gated consumer sees what the gate passed; only the consumer gives the producer room", () => {
     const memory = ringAt(8, WRAP - 2);
     const producer = new RingProducer(memory);
     const gate = new RingGate(memory);
@@ -68,7 +68,7 @@ describe("in one thread", () => {
     expect([consumer.available(), producer.hasRoom(6), producer.hasRoom(7)]).toEqual([0, true, false]);
   });
 
-  test("an end opened later continues at the current cursors", () => {
+  test("a ring's end opened later continues at the current cursors", () => {
     const memory = ringAt(8, 5);
     const first = new RingProducer(memory);
     first.head += 3;
@@ -137,7 +137,7 @@ describe("between threads", () => {
     noLostWakeUp([producer!, consumer!]);
   });
 
-  test("three threads: the consumer never reads past the gate", async () => {
+  test("a ring between three threads: the consumer never reads past the gate", async () => {
     const traffic = { records: 512, start: WRAP - 200_000, count: 500_000, batch: 48, pauseEvery: 200, gated: true };
     const reports = await runThreads(traffic);
     expect(reports[2]!.sum).toBe(reports[0]!.sum);

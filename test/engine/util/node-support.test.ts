@@ -54,7 +54,7 @@ test("each package with binaries is loaded by one file only", () => {
 
 describe("seeded hashes", () => {
   test.each(["18.20.8", "20.19.6", "20.20.1", "21.7.3", "22.22.1", "23.11.1", "24.14.0", "25.8.1"])(
-    "%s lacks them",
+    "seeded hashes: %s lacks them",
     (node) => {
       const line = hashFlaw(node)!;
       expect(line).toContain(`Node ${node} `);
@@ -74,7 +74,7 @@ describe("seeded hashes", () => {
     "26.0.0",
     "26.10.0",
     "28.0.0",
-  ])("%s has them", (node) => expect(hashFlaw(node)).toBeNull());
+  ])("seeded hashes: %s has them", (node) => expect(hashFlaw(node)).toBeNull());
 
   test("package.json's engines start at these releases", () => {
     const { engines } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8"));
@@ -104,7 +104,7 @@ describe("platforms with binaries", () => {
     [{ node: "26.10.0", platform: "darwin", arch: "arm64", glibc: undefined }, false],
     [{ node: "25.9.0", glibc: "2.41" }, false],
     [{ node: "28.0.0", glibc: "2.41" }, false],
-  ])("%o: %s", (on, supported) => {
+  ])("platform with binaries: %o: %s", (on, supported) => {
     const platform = { ...LINUX, ...on };
     expect(isSupported(platform)).toBe(supported);
     const line = whyNot("uWebSockets.js", platform);
@@ -137,12 +137,15 @@ describe("a server on an unsupported machine", () => {
         `^cannot start: Node ${process.versions.node.replaceAll(".", "\\.")} can't load better-sqlite3 .*: run "npm ci" with this Node`,
       ),
     ],
-  ])("Node %s, glibc %s, without %s: one line explains the refusal", async (node, glibc, missing, line) => {
-    const env = { NODE_OPTIONS: OTHER_NODE, NODE_VERSION: node, GLIBC: glibc, MISSING: missing };
-    const { code, errors } = await TestServer.refuse({ env });
-    expect([code, errors]).toEqual([1, expect.stringMatching(line)]);
-    expect(errors.trim().split("\n")).toHaveLength(1);
-  });
+  ])(
+    "a server on an unsupported machine: Node %s, glibc %s, without %s: one line explains the refusal",
+    async (node, glibc, missing, line) => {
+      const env = { NODE_OPTIONS: OTHER_NODE, NODE_VERSION: node, GLIBC: glibc, MISSING: missing };
+      const { code, errors } = await TestServer.refuse({ env });
+      expect([code, errors]).toEqual([1, expect.stringMatching(line)]);
+      expect(errors.trim().split("\n")).toHaveLength(1);
+    },
+  );
 
   // A version of the line that runs this test, so that its binaries exist. All of Node 26 has seeded hashes.
   const unseeded: Readonly<Record<number, [node: string, line: RegExp]>> = {
@@ -151,7 +154,7 @@ describe("a server on an unsupported machine", () => {
     24: ["24.14.0", /^Node 24\.14\.0 .*JSON\.parse.*: use 24\.14\.1 or later$/],
   };
   const [node, line] = unseeded[majorOf(process.versions.node)] ?? [];
-  test.runIf(node)("one whose hashes aren't seeded starts, with a warning in its log", async () => {
+  test.runIf(node)("a server whose hashes aren't seeded starts, with a warning in its log", async () => {
     const old = await TestServer.start({ env: { NODE_OPTIONS: OTHER_NODE, NODE_VERSION: node! } });
     started.push(old);
     const warning = await old.logged(({ level }) => level === 40);
@@ -159,7 +162,7 @@ describe("a server on an unsupported machine", () => {
     await old.stop();
   });
 
-  test("a supported one starts without a warning", async () => {
+  test("a server on a supported machine starts without a warning", async () => {
     const seeded = await TestServer.start();
     started.push(seeded);
     await seeded.stop();
