@@ -43,7 +43,9 @@ class Batch {
 
   run(now: number): void {
     this.running = true;
-    while (this.next < this.operations.length && this.start(this.next, now)) this.next++;
+    this.exchange.times.receiveTogether(() => {
+      while (this.next < this.operations.length && this.start(this.next, now)) this.next++;
+    });
     this.running = false;
     this.continue();
   }

@@ -1,5 +1,5 @@
 /**
- * Writes commands into the engines' rings, one method per command, and publishes them: 16 at a time, or all at
+ * Writes commands into the engines' rings, one method per command, and publishes them: 64 at a time, or all at
  * `publish`; the commands of a chain go over together. Reads an order's fields from the order store by slot, writes straight
  * into the ring's record and allocates nothing. Callers check for room first: a write never fails.
  */
@@ -15,7 +15,7 @@ import type { EngineLink } from "./types.ts";
 
 const RESERVED_COMMANDS = 1024;
 /** After so many commands the engine gets them before the turn ends, so that both threads work at once. */
-const HANDOVER_COMMANDS = 16;
+const HANDOVER_COMMANDS = 64;
 /** The same at startup, where a wake-up costs 12 µs and an engine would be done before the next one. */
 const RESTORE_HANDOVER_COMMANDS = 2_048;
 

@@ -74,10 +74,11 @@ export class EventProjection {
 
   /** Publishes what changed: books, order updates, accounts. */
   endBatch(): void {
-    const { registry, updates, timeline, loop } = this.parts;
+    const { registry, updates, timeline, loop, times } = this.parts;
     registry.drainChanges(timeline.stamp(loop.now()), this.publishBook);
     if (registry.implied.dirty.length > 0) registry.implied.publish(this.elapsed);
     updates.publish();
+    times.observe();
   }
 
   private readonly elapsed = (): number => this.parts.loop.elapsed();
@@ -132,7 +133,7 @@ export class EventProjection {
     if (!isFinal(status)) holds.resolveChange(slot);
     pending.resolvePlacement(slot)?.data(liveOrderJson(store, slot));
     counters.orders++;
-    times.observe(slot);
+    times.reply(slot);
     this.changed(slot);
     if (event.isUpdate) this.setState(event, "");
   }

@@ -96,7 +96,8 @@ export class Quotes {
     if (!exchange.store.hasSlotsFor(trader.userId, placed.length, plan.old.length)) throw exchangeIsFull();
     // From here it must succeed.
     if (commands > 0) exchange.writer.beginChain(commands);
-    new QuotesReply(exchange, this.saveCancelOnDisconnect, request, plan, reply).write();
+    const replied = new QuotesReply(exchange, this.saveCancelOnDisconnect, request, plan, reply);
+    exchange.times.receiveTogether(() => replied.write());
   }
 
   /** @throws ApiError 4040, 40000, 50300 */

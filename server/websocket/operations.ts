@@ -193,8 +193,8 @@ export class Operations {
     this.eventsRoute = named("GET /me/events");
   }
 
-  /** Runs the operation of one message and responds, now or later. */
-  run(connection: SocketConnection, message: ArrayBuffer, isBinary: boolean): void {
+  /** Runs the operation of one message and responds, now or later. @param now ms */
+  run(connection: SocketConnection, message: ArrayBuffer, isBinary: boolean, now: number): void {
     const reply = new OperationReply(connection, this.hub, this.options);
     try {
       const parsed = parseMessage(message, isBinary, connection.packed) as { id?: unknown; op?: unknown } | null;
@@ -203,7 +203,7 @@ export class Operations {
       if (Number.isSafeInteger(id)) reply.id = id as number;
       const op = typeof parsed?.op === "string" ? parsed.op : "";
       const operation = this.routes.get(op);
-      if (operation !== undefined) return this.runRoute(connection, operation, parsed, reply);
+      if (operation !== undefined) return this.runRoute(connection, operation, parsed, now, reply);
       const own = this.ownOperations.get(op);
       if (own === undefined) throw badRequest(`op: must be one of ${OPERATION_NAMES}`);
       own(connection, parsed, reply);
@@ -219,11 +219,11 @@ export class Operations {
     connection: SocketConnection,
     operation: RouteOperation,
     parsed: unknown,
+    now: number,
     reply: OperationReply,
   ): void {
-    const { admission, clock, reads } = this.options;
+    const { admission, reads } = this.options;
     const { address, origin: own } = connection;
-    const now = clock.now();
     const { route } = operation.compiled;
     reply.rate = null;
     const entry = { compiled: operation.compiled, address, now, reply };
