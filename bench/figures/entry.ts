@@ -1,9 +1,11 @@
 /**
  * Orders per second that one exchange accepts, durable at FULL, by entry path: HTTP on 64 connections, one WebSocket
- * with 256 orders in flight, the same with client order ids, and batches of 50 over one WebSocket; for comparison, the
- * bare handler and the plain service over HTTP on 64 connections. All alternate in one run, the ratios are medians over
- * the turns, and each turn ends with a cancel of all resting orders, so that every path meets the same books. At the
- * end the database must contain each accepted order once, with the final state that its sender received.
+ * with 256 orders in flight, the same with client order ids, batches of 50 over one WebSocket, and orders that are
+ * rejected; for comparison, the bare handler and the plain service over HTTP on 64 connections. All alternate in one
+ * run, the ratios are medians over the turns, and each turn ends with a cancel of all resting orders, so that every path
+ * meets the same books. The processor time that the gateway's thread takes for an order depends less than the rate on
+ * what else the machine does. At the end the database must contain each accepted order once, with the final state that
+ * its sender received.
  */
 import { join } from "node:path";
 import type Database from "better-sqlite3";
@@ -38,15 +40,15 @@ const NEEDED_BATCHES = { perSecond: 300_000, timesBare: 3 };
 /** With more orders rejected than this, something else was measured. */
 const MAX_REFUSED_SHARE = 0.01;
 /** One user for each way over a WebSocket. */
-const MAKERS = { plain: "maker-1", named: "maker-2", batched: "maker-3" } as const;
+const MAKERS = { plain: "maker-1", named: "maker-2", batched: "maker-3", rejected: "maker-4" } as const;
 
 type SocketWay = keyof typeof MAKERS;
 type Way = "http" | SocketWay;
 type Rival = "bare" | "plain";
 /** The two paths that must be within a tenth of each other alternate in going first. */
 const TURNS: readonly (readonly Way[])[] = [
-  ["http", "plain", "named", "batched"],
-  ["http", "named", "plain", "batched"],
+  ["http", "plain", "named", "batched", "rejected"],
+  ["http", "named", "plain", "batched", "rejected"],
 ];
 
 interface Turn {
@@ -57,6 +59,8 @@ interface Turn {
   readonly p99Ms: number;
   /** Processor time that the client took for an order; unknown of wrk. */
   readonly clientMicroseconds: number | null;
+  /** Processor time that the gateway's thread took for an order; unknown of a rival. */
+  readonly gatewayMicroseconds: number | null;
 }
 
 /** A server for comparison; the plain service has resting orders to cancel. */
@@ -70,6 +74,7 @@ const SENDERS = Array.from({ length: HTTP_SENDERS }, (_, sender) => httpSender(s
 
 /** @throws Error if so many orders were rejected that the measurement is invalid */
 function checkRefused(way: Way | Rival, { accepted, refused }: Turn): void {
+  if (way === "rejected") return assert(accepted === 0, `${accepted} orders were accepted`);
   if (refused <= MAX_REFUSED_SHARE * (accepted + refused)) return;
   throw new Error(`${way}: ${refused} orders were refused, ${accepted} accepted`);
 }
@@ -88,6 +93,7 @@ class Bench {
     plain: new Tally(),
     named: new Tally(),
     batched: new Tally(),
+    rejected: new Tally(),
   };
   /** The turns of each server for comparison. */
   readonly baselines = new Map<Rival, Turn[]>();
@@ -123,35 +129,45 @@ class Bench {
   }
 
   private async overHttp(): Promise<Turn> {
+    const before = this.exchange.threadSeconds().main;
     const turn = await this.loadHttp(this.exchange.url);
+    const seconds = this.exchange.threadSeconds().main - before;
     await this.cancelAll("http", SENDERS);
-    return turn;
+    return { ...turn, gatewayMicroseconds: (seconds * 1e6) / turn.accepted };
   }
 
   private async loadHttp(url: string): Promise<Turn> {
     const load = await this.client.run({ url, connections: HTTP_CONNECTIONS, seconds: HTTP_SECONDS });
     const { requests, failed, ...rest } = load;
-    return { ...rest, accepted: requests - failed, refused: failed, clientMicroseconds: null };
+    const unknown = { clientMicroseconds: null, gatewayMicroseconds: null };
+    return { ...rest, accepted: requests - failed, refused: failed, ...unknown };
   }
 
   private async overSocket(way: SocketWay): Promise<Turn> {
     const operations = this.operationsOf(way);
     const socket = await SocketLoad.open(this.exchange.url, tokenOf(MAKERS[way]));
-    const before = process.cpuUsage();
+    const [before, gatewayBefore] = [process.cpuUsage(), this.exchange.threadSeconds().main];
     const { seconds, ...rest } = await socket.send(operations, way === "batched" ? BATCH_WINDOW : WINDOW);
     const { user, system } = process.cpuUsage(before);
+    const gateway = this.exchange.threadSeconds().main - gatewayBefore;
     // Otherwise it would hear of each cancel.
     socket.close();
     const { accepted, refused } = rest;
     const live = await this.cancelAll(way, [MAKERS[way]]);
-    const resting = this.workload.restingOf(SOCKET_ORDERS);
+    const resting = way === "rejected" ? 0 : this.workload.restingOf(SOCKET_ORDERS);
     assert(Math.abs(resting - live) <= refused, `${live} orders are live, ${resting} should rest, ${refused} refused`);
-    return { ...rest, perSecond: accepted / seconds, clientMicroseconds: (user + system) / SOCKET_ORDERS };
+    return {
+      ...rest,
+      perSecond: (way === "rejected" ? refused : accepted) / seconds,
+      clientMicroseconds: (user + system) / SOCKET_ORDERS,
+      gatewayMicroseconds: (gateway * 1e6) / SOCKET_ORDERS,
+    };
   }
 
   private operationsOf(way: SocketWay): Operations {
     const { workload } = this;
     if (way === "batched") return workload.batches(SOCKET_ORDERS, BATCH_ORDERS);
+    if (way === "rejected") return workload.rejected(SOCKET_ORDERS);
     return workload.single(SOCKET_ORDERS, way === "named");
   }
 
@@ -199,10 +215,16 @@ function print(name: string, turns: readonly Turn[], bases: readonly Base[]): ob
   console.log(`  ${name.padEnd(41)} ${grouped(of("perSecond")).padStart(7)} orders/s, p50 ${p50} ms, p99 ${p99} ms`);
   const result = { orders_per_s: Math.round(of("perSecond")), p50_ms: p50, p99_ms: p99 };
   const ratios = bases.map((base) => printRatio(turns, base));
-  if (itemAt(turns, 0).clientMicroseconds === null) return { ...result, ratios };
-  const clientUs = Number(median(turns.map((turn) => turn.clientMicroseconds!)).toFixed(2));
-  console.log(`    client ${clientUs} µs an order`);
-  return { ...result, ratios, client_us: clientUs };
+  const [gatewayUs, clientUs] = [microsecondsOf(turns, "gateway"), microsecondsOf(turns, "client")];
+  const parts = [gatewayUs === null ? "" : `gateway ${gatewayUs} µs`, clientUs === null ? "" : `client ${clientUs} µs`];
+  if (parts.some((part) => part !== "")) console.log(`    ${parts.filter(Boolean).join(", ")} an order`);
+  return { ...result, ratios, gateway_us: gatewayUs, client_us: clientUs };
+}
+
+/** The median; null where it is unknown. */
+function microsecondsOf(turns: readonly Turn[], thread: "gateway" | "client"): number | null {
+  const known = turns.map((turn) => turn[`${thread}Microseconds`]).filter((each) => each !== null);
+  return known.length === 0 ? null : Number(median(known).toFixed(2));
 }
 
 function printRatio(turns: readonly Turn[], { name, turns: theirs, needed }: Base): object {
@@ -257,9 +279,7 @@ try {
 }
 
 function printAll({ tallies, baselines }: Bench, client: LoadClient): void {
-  const [http, plain, named, batched] = (["http", "plain", "named", "batched"] as const).map(
-    (way) => tallies[way].measured,
-  ) as [Turn[], Turn[], Turn[], Turn[]];
+  const { http, plain, named, batched, rejected } = measuredOf(tallies);
   const bare = baselines.get("bare")!;
   const service = baselines.get("plain");
   console.log(`  medians of ${ROUNDS} turns of each way:`);
@@ -285,6 +305,7 @@ function printAll({ tallies, baselines }: Bench, client: LoadClient): void {
       { ...toBare, needed: NEEDED_BATCHES.timesBare },
       ...toService,
     ]),
+    rejected: print(`WebSocket, rejected, ${WINDOW} outstanding`, rejected, []),
   };
   if (client.name === "node")
     console.log("  wrk is missing: this client takes the machine from HTTP, which makes the ratios too kind");
@@ -296,6 +317,11 @@ function printAll({ tallies, baselines }: Bench, client: LoadClient): void {
     ...results,
     goals: goalsOf(batched, bare),
   });
+}
+
+function measuredOf(tallies: Bench["tallies"]): Record<Way, Turn[]> {
+  const entries = Object.entries(tallies).map(([way, { measured }]) => [way, measured]);
+  return Object.fromEntries(entries) as Record<Way, Turn[]>;
 }
 
 /** One of the two is enough. */

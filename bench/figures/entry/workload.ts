@@ -139,6 +139,17 @@ export class Workload {
     return { frames, ordersPerFrame: 1 };
   }
 
+  /** So many orders that are rejected, one a frame: in turn for a price out of bounds and for lack of shares. */
+  rejected(count: number): Operations {
+    const frames = new ClientFrames();
+    for (let i = 0; i < count; i++) {
+      const { body } = itemAt(this.templates, i % TEMPLATES);
+      const wrong = i % 2 === 0 ? { price: 0 } : { side: Side.sell, quantity: MAX_QUANTITY * SETS };
+      frames.add(`{"id":${operationId(i)},"op":"order.place","data":${JSON.stringify({ ...body, ...wrong })}}`);
+    }
+    return { frames, ordersPerFrame: 1 };
+  }
+
   /** The first `count` orders, so many a frame. */
   batches(count: number, ordersPerFrame: number): Operations {
     return batchesOf(this.bodies(), count, ordersPerFrame);
