@@ -109,14 +109,17 @@ describe.skipIf(!hasPrlimit)("the limit of open files", () => {
 
   test("the limit of open files: WebSockets take the same room, and count as such from the upgrade on", async () => {
     const server = await start(64 + 30);
-    const sockets = await Promise.all(Array.from({ length: 20 }, () => Socket.open(server, null)));
+    // How many files the probe had open depends on the moment.
+    const count = roomOf(server) - 10;
+    expect(count).toBeGreaterThan(0);
+    const sockets = await Promise.all(Array.from({ length: count }, () => Socket.open(server, null)));
     await eventually(async () => {
       const figures = await scrape(server);
-      expect(figures.value("exchange_websocket_connections")).toBe(20);
+      expect(figures.value("exchange_websocket_connections")).toBe(count);
       expect(figures.value("exchange_http_connections")).toBe(1);
     });
     const { closed } = await hold(server, 60, "");
-    const refused = 81 - roomOf(server);
+    const refused = count + 61 - roomOf(server);
     expect(refused).toBeGreaterThan(20);
     await eventually(async () => expect(closed()).toBeGreaterThanOrEqual(refused));
     for (const socket of sockets) expect((await socket.ask({ op: "ping" })).code).toBe(0);
