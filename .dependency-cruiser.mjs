@@ -21,10 +21,10 @@ const ROOMS = [
   "sign-in",
   "accounts",
   "queries",
-  "orders",
   "writes",
   "messages",
   "http",
+  "orders",
   "util",
 ];
 

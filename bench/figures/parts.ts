@@ -18,13 +18,14 @@ import { hashToken } from "../../server/accounts/token-hash.ts";
 import { NO_ADDRESS } from "../../server/http/client-address.ts";
 import { encodeJson } from "../../server/http/message-pack.ts";
 import { compileSchema } from "../../server/http/validate.ts";
+import { reportJson } from "../../server/orders/order-json.ts";
 import { Authenticator } from "../../server/sign-in/authenticator.ts";
 import { SigningKeys } from "../../server/sign-in/signing-keys.ts";
 import { ClientOrderIds } from "../../server/trading/client-order-ids.ts";
 import { CLIENT_ORDER_ID_MS } from "../../server/trading/limits.ts";
 import { OrderStore } from "../../server/trading/order-store.ts";
 import { PlaceOrder } from "../../server/trading/schemas.ts";
-import { slotJson } from "../../server/trading/slot-json.ts";
+import { SlotReport } from "../../server/trading/slot-report.ts";
 import { printHead, printResult } from "../support/report.ts";
 
 const TIMES = 1_000;
@@ -136,8 +137,9 @@ function fillOf(user: number, side: number, role: number, flags: number): Engine
   return new EngineEvent().at(words, new Float64Array(words.buffer), 0);
 }
 
-const STATE = { status: OrderStatus.queued, reason: Reason.none, remaining: 100, updatedAt: 1 };
-const json = slotJson(store, slot, STATE, "");
+const report = new SlotReport(store);
+const slotJson = (slot: number): string => reportJson(report.at(slot, OrderStatus.queued, Reason.none, 100, 1));
+const json = slotJson(slot);
 // Alternating texts, so that the encoder's cache doesn't help.
 const jsons = [json, json.replace('"queued"', '"open"')];
 
@@ -181,12 +183,12 @@ bench
   )
   .add(
     "write the order as JSON",
-    repeat(() => slotJson(store, slot, STATE, "")),
+    repeat(() => slotJson(slot)),
   )
   .add(
     "the same with a client order id",
     // Each order twice in a row: for its response and for its first update.
-    repeat((i) => slotJson(store, named[(i >> 1) % 2]!, STATE, "")),
+    repeat((i) => slotJson(named[(i >> 1) % 2]!)),
   )
   .add(
     "write its client order id into the slot",

@@ -1,4 +1,5 @@
 /** Constructs what operators decide on: approvals by two persons, withdrawals, the life of markets, suspensions. */
+
 import { Reason } from "../../engine/constants.ts";
 import { loadApprovals, loadPendingWithdrawals } from "../../engine/projection/load/wallet.ts";
 import { Approvals } from "../accounts/approvals.ts";
@@ -7,6 +8,7 @@ import type { Logger } from "../logger.ts";
 import { MarketLifecycle } from "../markets/lifecycle.ts";
 import { Pictures } from "../markets/pictures.ts";
 import { LogUpkeep } from "../service/log-upkeep.ts";
+import { textReply } from "../trading/text-reply.ts";
 import { Withdrawals } from "../wallet/withdrawals.ts";
 import type { AccountServices } from "./account-services.ts";
 import type { Config } from "./config.ts";
@@ -46,7 +48,7 @@ export function createOperatorServices(options: OperatorOptions) {
     cancelOrders: (userId) =>
       new Promise((resolve) => {
         const done = (): void => resolve();
-        entry.cancelAll(userId, {}, exchange.clock.now(), { data: done, error: done }, Reason.operator);
+        entry.cancelAll(userId, {}, exchange.clock.now(), textReply(done, done), Reason.operator);
       }),
   });
   return { approvals, withdrawals, life, pictures, suspensions, upkeep: createUpkeep(options) };

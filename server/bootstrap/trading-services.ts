@@ -2,6 +2,7 @@
  * Constructs what trades and what reads about trading: the exchange over its rings, order entry, market lists and feed,
  * the reads of history and the writer of account changes. The order of construction follows the flow of an order.
  */
+
 import { Reason } from "../../engine/constants.ts";
 import { loadCancelTimers } from "../../engine/projection/load/accounts.ts";
 import { loadUpdateSequences } from "../../engine/projection/load/orders.ts";
@@ -24,6 +25,7 @@ import { Exchange } from "../trading/exchange.ts";
 import { OrderEntry } from "../trading/order-entry.ts";
 import type { OrderStore } from "../trading/order-store.ts";
 import { OrderTimes } from "../trading/order-times.ts";
+import { textReply } from "../trading/text-reply.ts";
 import { readTotals } from "../trading/totals.ts";
 import type { GatewayLoop } from "../trading/types.ts";
 import { Counters } from "../util/counters.ts";
@@ -89,7 +91,13 @@ export function createTradingServices(options: TradingOptions) {
     save: (id, cancelsAt) => writer.write([{ kind: "update", table: "users", id, set: { cancelsAt } }]),
     cancel: (userId, placedBefore, now) =>
       new Promise((data, error) => {
-        entry.cancelAll(userId, { placedBefore }, now, { data: () => data(), error }, Reason.cancelAfter);
+        entry.cancelAll(
+          userId,
+          { placedBefore },
+          now,
+          textReply(() => data(), error),
+          Reason.cancelAfter,
+        );
       }),
   });
   for (const [userId, firesAt] of loadCancelTimers(db)) cancelTimers.restore(userId, firesAt);

@@ -16,6 +16,7 @@ import { pathPattern, type RequestReply, type RouteRequest } from "../http/route
 import { closed as closedSchema } from "../http/schemas.ts";
 import { compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
+import { type OrderReport, reportJson } from "../orders/order-json.ts";
 import type { OrderedReads } from "../trading/types.ts";
 import { createServerCommands, type ServerCommandOptions } from "./server-commands.ts";
 
@@ -87,6 +88,10 @@ class ControlReply implements RequestReply {
   constructor(respond: (body: string) => void, logger: Logger) {
     this.respond = respond;
     this.logger = logger;
+  }
+
+  order(report: OrderReport): void {
+    this.data(reportJson(report));
   }
 
   data(json: string): void {

@@ -9,6 +9,7 @@ import { gzip } from "node:zlib";
 import { systemClock } from "../../engine/util/clock.ts";
 import { type ApiError, asApiError } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
+import { type OrderReport, reportJson } from "../orders/order-json.ts";
 import type { Counters } from "../util/counters.ts";
 import { prefers } from "./content-negotiation.ts";
 import type { Header } from "./deprecation.ts";
@@ -177,6 +178,10 @@ export class HttpReply implements RequestReply {
   header(name: string, value: string): void {
     this.headers ??= [];
     this.headers.push([name, value]);
+  }
+
+  order(report: OrderReport): void {
+    this.data(reportJson(report));
   }
 
   data(json: string): void {

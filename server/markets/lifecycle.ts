@@ -217,7 +217,13 @@ export class MarketLifecycle {
     const begin = (): void => void writer.write([], [entry]).catch(() => {});
     return this.changing.run(market, () => {
       return new Promise((resolve, reject) => {
-        exchange.markets.change(market, step, entry.at, { data: () => resolve(), error: reject }, begin);
+        exchange.markets.change(
+          market,
+          step,
+          entry.at,
+          { order: () => resolve(), data: () => resolve(), error: reject },
+          begin,
+        );
       });
     });
   }

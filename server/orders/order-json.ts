@@ -42,6 +42,22 @@ export interface FillView {
   readonly createdAt: number;
 }
 
+/** When an order's event passed each stage: µs since the Unix epoch, never falling. */
+export interface Timestamps {
+  readonly received: number;
+  readonly matched: number;
+  readonly durable: number;
+  readonly sent: number;
+}
+
+/** An order as a reply or an update reports it. */
+export interface OrderReport extends OrderView {
+  /** What the event filled. */
+  readonly trades: readonly FillView[];
+  /** Null unless its sender asked for them. */
+  readonly timestamps: Timestamps | null;
+}
+
 const quoted = (names: readonly (string | null)[]): readonly string[] => names.map((name) => JSON.stringify(name));
 const STATUS_JSON = quoted(ORDER_STATUSES);
 const REASON_JSON = quoted(REASONS);
@@ -106,8 +122,10 @@ export function listedFillJson(fill: ListedFillView): string {
   return withFields(fillJson(fill), `${more},"builder_code":${textJson(builderCode)}`);
 }
 
-/** Adds timestamps to a text of `orderJson`. */
-export const withTimestamps = (order: string, timestamps: string): string =>
-  withFields(order, `"timestamps":${timestamps}`);
+export function reportJson(report: OrderReport): string {
+  const { trades, timestamps } = report;
+  const json = orderJson(report, trades.length === 0 ? "" : trades.map(fillJson).join(","));
+  return timestamps === null ? json : withFields(json, `"timestamps":${JSON.stringify(timestamps)}`);
+}
 
 const withFields = (object: string, fields: string): string => `${object.slice(0, -1)},${fields}}`;

@@ -6,6 +6,7 @@
 
 import { ApiError, ErrorKind } from "../errors.ts";
 import { errorBody, successBody } from "../http/reply.ts";
+import { type OrderReport, reportJson } from "../orders/order-json.ts";
 import { CompositeReply } from "./composite-reply.ts";
 import type { Exchange } from "./exchange.ts";
 import { REPLY_DEADLINE_MS } from "./limits.ts";
@@ -21,6 +22,29 @@ const RETRYABLE: readonly ErrorKind[] = [
   ErrorKind.tooManyOrders,
   ErrorKind.activityExceeded,
 ];
+
+/** The reply to one operation of a batch. */
+class OperationReply implements Reply {
+  private readonly batch: Batch;
+  private readonly index: number;
+
+  constructor(batch: Batch, index: number) {
+    this.batch = batch;
+    this.index = index;
+  }
+
+  order(report: OrderReport): void {
+    this.data(reportJson(report));
+  }
+
+  data(json: string): void {
+    this.batch.complete(this.index, successBody(json));
+  }
+
+  error(error: ApiError): void {
+    this.batch.complete(this.index, this.batch.rejected(error));
+  }
+}
 
 class Batch {
   private readonly exchange: Exchange;
@@ -54,10 +78,7 @@ class Batch {
   private start(index: number, now: number): boolean {
     this.outstanding++;
     try {
-      this.operations[index]!(now, {
-        data: (json) => this.complete(index, successBody(json)),
-        error: (error) => this.complete(index, this.rejected(error)),
-      });
+      this.operations[index]!(now, new OperationReply(this, index));
     } catch (error) {
       this.outstanding--;
       const rejection = error instanceof ApiError ? error : null;
@@ -68,12 +89,12 @@ class Batch {
     return true;
   }
 
-  private rejected(error: ApiError): string {
+  rejected(error: ApiError): string {
     this.exchange.counters.rejected(error);
     return errorBody(error, this.requestId);
   }
 
-  private complete(index: number, result: string): void {
+  complete(index: number, result: string): void {
     this.outstanding--;
     this.reply.arrived();
     this.results[index] = result;

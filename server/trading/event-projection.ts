@@ -13,7 +13,7 @@ import { unreachable } from "../../engine/util/assert.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import { tradeJson } from "../markets/trade-json.ts";
 import type { Trade } from "../markets/types.ts";
-import { type FillView, fillJson, withTimestamps } from "../orders/order-json.ts";
+import type { FillView } from "../orders/order-json.ts";
 import type { Counters } from "../util/counters.ts";
 import type { Timeline } from "../util/timeline.ts";
 import type { ClientOrderIds } from "./client-order-ids.ts";
@@ -27,7 +27,7 @@ import type { OrderedReadQueue } from "./ordered-reads.ts";
 import type { PendingReplies } from "./pending-replies.ts";
 import type { RecentlyEndedOrders } from "./recently-ended-orders.ts";
 import { amendRejection, orderFinished } from "./rejections.ts";
-import { liveOrderJson, slotJson } from "./slot-json.ts";
+import { SlotReport } from "./slot-report.ts";
 import type { GatewayLoop, MarketListener, UserListener } from "./types.ts";
 import type { UserUpdates } from "./user-updates.ts";
 
@@ -49,15 +49,19 @@ export interface EventProjectionParts {
   readonly timeline: Timeline;
 }
 
+const NO_FILLS: readonly FillView[] = [];
+
 export class EventProjection {
   private readonly parts: EventProjectionParts;
   private users: UserListener = NO_USER_LISTENER;
   private markets: MarketListener = NO_MARKET_LISTENER;
-  /** JSON texts of the fills of the current command's taker, until its order.updated. */
-  private takerFills = "";
+  /** The fills of the current command's taker, until its order.updated. */
+  private takerFills: FillView[] = [];
+  private readonly report: SlotReport;
 
   constructor(parts: EventProjectionParts) {
     this.parts = parts;
+    this.report = new SlotReport(parts.store);
   }
 
   listen(users: UserListener, markets: MarketListener): void {
@@ -126,16 +130,16 @@ export class EventProjection {
   private orderPlaced(event: EngineEvent): void {
     const { store, holds, pending, counters, times } = this.parts;
     const { slot, status } = event;
-    this.takerFills = "";
+    if (this.takerFills.length > 0) this.takerFills = [];
     store.statuses[slot] = OrderStatus.queued;
     // A quote that replaces another one may have become smaller on its way.
     this.setSize(event);
     if (!isFinal(status)) holds.resolveChange(slot);
-    pending.resolvePlacement(slot)?.data(liveOrderJson(store, slot));
+    pending.resolvePlacement(slot)?.order(this.report.live(slot));
     counters.orders++;
     times.reply(slot);
     this.changed(slot);
-    if (event.isUpdate) this.setState(event, "");
+    if (event.isUpdate) this.setState(event, NO_FILLS);
   }
 
   private orderFilled(event: EngineEvent): void {
@@ -147,12 +151,14 @@ export class EventProjection {
     updates.accountChanged(user, event.outcome);
     counters.fills++;
     if (event.endsMatch) this.publishTrade(event);
-    const fill = this.users.listens(user) ? fillJson(this.fillOf(event)) : "";
     store.remaining[slot] = event.remaining;
-    if (event.role === Role.maker) return this.setState(event, fill);
-    const fills = this.takerFills === "" ? fill : `${this.takerFills},${fill}`;
-    this.takerFills = event.endsUpdate ? "" : fills;
-    if (event.endsUpdate) this.setState(event, fills);
+    const isHeard = this.users.listens(user);
+    if (event.role === Role.maker) return this.setState(event, isHeard ? [this.fillOf(event)] : NO_FILLS);
+    if (isHeard) this.takerFills.push(this.fillOf(event));
+    if (!event.endsUpdate) return;
+    const fills = this.takerFills;
+    this.takerFills = [];
+    this.setState(event, fills);
   }
 
   private publishTrade({ outcome, side, price, quantity, matchType, matchId, fillId, time }: EngineEvent): void {
@@ -168,9 +174,9 @@ export class EventProjection {
     const { store, pending } = this.parts;
     const { slot, correlationId } = event;
     if (correlationId < 0) pending.resolveCancel(correlationId, store.ids[slot]!);
-    else if (correlationId > 0) pending.resolve(correlationId)?.data(liveOrderJson(store, slot));
+    else if (correlationId > 0) pending.resolve(correlationId)?.order(this.report.live(slot));
     this.changed(slot);
-    this.setState(event, "");
+    this.setState(event, NO_FILLS);
   }
 
   /** The fill that the ledger has just booked. */
@@ -219,12 +225,10 @@ export class EventProjection {
   }
 
   private replyWithState(event: EngineEvent): void {
-    const { store, pending } = this.parts;
-    const { slot, status, remaining, time } = event;
-    pending
-      .resolve(event.correlationId)
-      ?.data(slotJson(store, slot, { status, reason: Reason.none, remaining, updatedAt: time }, ""));
-    this.setState(event, "");
+    const { slot, status, remaining, time, correlationId } = event;
+    const reply = this.parts.pending.resolve(correlationId);
+    reply?.order(this.report.at(slot, status, Reason.none, remaining, time));
+    this.setState(event, NO_FILLS);
   }
 
   private amendRejected(event: EngineEvent): void {
@@ -273,7 +277,7 @@ export class EventProjection {
   // ---------------------------------------------------------------- an order's state
 
   /** Sets an order's new state, publishes it, and removes the order where the state is final. */
-  private setState(event: EngineEvent, fills: string): void {
+  private setState(event: EngineEvent, fills: readonly FillView[]): void {
     const { store, counters, updates, times } = this.parts;
     const { slot, status, reason, remaining, time, userSequence } = event;
     const user = store.users[slot]!;
@@ -283,9 +287,10 @@ export class EventProjection {
     counters.orderUpdates[status]!++;
     updates.applied(user, userSequence, time);
     if (this.users.listens(user)) {
-      const plain = slotJson(store, slot, { status, reason, remaining, updatedAt: time }, fills);
-      const hasTimestamps = (store.marks[slot]! & MARK_TIMESTAMPS) !== 0;
-      updates.orderUpdated(user, userSequence, time, hasTimestamps ? withTimestamps(plain, times.json(slot)) : plain);
+      const report = this.report.at(slot, status, reason, remaining, time);
+      report.trades = fills;
+      if ((store.marks[slot]! & MARK_TIMESTAMPS) !== 0) report.timestamps = times.of(slot);
+      updates.orderUpdated(user, userSequence, time, report);
     }
     if (isFinal(status)) this.remove(slot);
   }

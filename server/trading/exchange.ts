@@ -6,6 +6,7 @@
  * engine matches, the log commits  4. `turn` finds the committed events  5. `projection` applies them: 202 to the
  * client, ledger, book, `order.updated`  6. `users` and `markets` receive the updates.
  */
+
 import type { Ledger } from "../../engine/ledger.ts";
 import type { Clock } from "../../engine/util/clock.ts";
 import { type ApiError, outcomeUnknown } from "../errors.ts";
@@ -30,6 +31,7 @@ import { PendingReplies } from "./pending-replies.ts";
 import { RecentlyEndedOrders } from "./recently-ended-orders.ts";
 import { Restore } from "./restore.ts";
 import { Settlement } from "./settlement.ts";
+import { textReply } from "./text-reply.ts";
 import { TurnLoop, type TurnParts } from "./turn-loop.ts";
 import type { EngineLink, GatewayLoop, MarketListener, UserListener } from "./types.ts";
 import { UserUpdates } from "./user-updates.ts";
@@ -189,7 +191,13 @@ export class Exchange {
       const deadline = Number.MAX_SAFE_INTEGER;
       returned.push(
         new Promise((resolve) => {
-          correlationId = pending.expect({ data: () => resolve(), error: () => resolve() }, deadline);
+          correlationId = pending.expect(
+            textReply(
+              () => resolve(),
+              () => resolve(),
+            ),
+            deadline,
+          );
         }),
       );
       return correlationId;

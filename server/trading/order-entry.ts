@@ -9,7 +9,6 @@ import { notionalMicro } from "../../engine/money.ts";
 import * as R from "../../engine/ring/records.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import type { Market } from "../markets/types.ts";
-import { withTimestamps } from "../orders/order-json.ts";
 import { fingerprintOf } from "./client-order-ids.ts";
 import { CompleteSets } from "./complete-sets.ts";
 import { CompositeReply } from "./composite-reply.ts";
@@ -20,7 +19,7 @@ import * as check from "./order-checks.ts";
 import { disconnectFlag, IN_FLIGHT, isNamed, MARK_ENDING, MARK_TIMESTAMPS } from "./order-store.ts";
 import { Quotes } from "./quotes.ts";
 import { clientOrderIdInUse, exchangeIsFull, orderFinished, tooManyInFlight } from "./rejections.ts";
-import { firstReplyJson } from "./slot-json.ts";
+import { copyReport, firstReport } from "./slot-report.ts";
 import type {
   Amendment,
   Connection,
@@ -126,7 +125,7 @@ export class OrderEntry {
     if (store.texts.fingerprint(slot) !== fingerprint(order) || store.users[slot] !== userId)
       throw clientOrderIdInUse();
     if (store.statuses[slot] === IN_FLIGHT) this.joinPlacement(slot, reply, now);
-    else reply.data(firstReplyJson(orderId, order, store.texts.builderCode(slot), store.createdAt[slot]!));
+    else reply.order(firstReport(orderId, order, store.texts.builderCode(slot), store.createdAt[slot]!));
   }
 
   private repeatEnded(userId: number, orderId: number, order: Placement, reply: Reply): void {
@@ -134,7 +133,7 @@ export class OrderEntry {
       (ended) => {
         const isSame = ended !== null && ended.userId === userId && ended.fingerprint === fingerprint(order);
         if (!isSame) reply.error(clientOrderIdInUse());
-        else reply.data(firstReplyJson(orderId, order, ended.builderCode, ended.createdAt));
+        else reply.order(firstReport(orderId, order, ended.builderCode, ended.createdAt));
       },
       (error) => reply.error(asApiError(error)),
     );
@@ -293,7 +292,8 @@ function boundOf({ price, terms }: Placement): number {
 /** Adds timestamps to the reply of the order in `slot`; a repeat of its placement, which waits for the same, has none. */
 function withTimes({ times }: Exchange, slot: number, reply: Reply): Reply {
   return {
-    data: (json) => reply.data(withTimestamps(json, times.json(slot))),
+    order: (report) => reply.order(copyReport(report, times.of(slot))),
+    data: (json) => reply.data(json),
     error: (error) => reply.error(error),
   };
 }

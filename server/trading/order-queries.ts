@@ -1,7 +1,8 @@
 /** Reads live orders from memory, as JSON. Changes nothing. */
+import { reportJson } from "../orders/order-json.ts";
 import { MAX_LIVE_WALKED } from "./limits.ts";
 import { IN_FLIGHT, type OrderStore } from "./order-store.ts";
-import { liveOrderJson } from "./slot-json.ts";
+import { SlotReport } from "./slot-report.ts";
 
 /** A page of orders. @property next the id to read on below, null at the end */
 export interface OrdersPage {
@@ -21,6 +22,7 @@ export function activeOrders(
   isWanted: (slot: number) => boolean,
 ): OrdersPage {
   const items: string[] = [];
+  const report = new SlotReport(store);
   let last = 0;
   let walked = 0;
   let lastWalked = 0;
@@ -31,7 +33,7 @@ export function activeOrders(
     lastWalked = id;
     if (store.statuses[slot] === IN_FLIGHT || !isWanted(slot)) continue;
     if (items.length === limit) return { items, next: last };
-    items.push(liveOrderJson(store, slot));
+    items.push(reportJson(report.live(slot)));
     last = id;
   }
   return { items, next: null };

@@ -8,6 +8,7 @@ import { MAX_LIVE_ORDERS } from "../../engine/limits.ts";
 import type { EngineEvent } from "../../engine/ring/engine-event.ts";
 import { createHistogram, Histogram, logBounds } from "../../engine/util/histogram.ts";
 import type { MicroClock } from "../../engine/util/micro-clock.ts";
+import type { Timestamps } from "../orders/order-json.ts";
 
 const MATCHED = 0;
 const DURABLE = 1;
@@ -88,12 +89,12 @@ export class OrderTimes {
     this.repliedCount = 0;
   }
 
-  /** The times of the current event of the order in `slot`, sent now, as JSON. They never fall, whatever threads' clocks differ by. */
-  json(slot: number): string {
+  /** The times of the current event of the order in `slot`, sent now. They never fall, whatever threads' clocks differ by. */
+  of(slot: number): Timestamps {
     const received = Math.floor(this.received[slot]!);
     const matched = Math.max(received, Math.floor(this.stamp[MATCHED]!));
     const durable = Math.max(matched, Math.floor(this.stamp[DURABLE]!));
     const sent = Math.max(durable, Math.floor(this.clock()));
-    return `{"received":${received},"matched":${matched},"durable":${durable},"sent":${sent}}`;
+    return { received, matched, durable, sent };
   }
 }

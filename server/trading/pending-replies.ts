@@ -144,6 +144,10 @@ export class PendingReplies {
 
 function both(first: Reply, second: Reply): Reply {
   return {
+    order(report) {
+      first.order(report);
+      second.order(report);
+    },
     data(json) {
       first.data(json);
       second.data(json);

@@ -2,6 +2,7 @@
  * Replaces all of a user's quotes in a market at once: one chain of commands, in which nothing of anyone else is matched,
  * and one commit. Plans the replacement, checks and funds it, then writes the chain; the reply completes as its events come.
  */
+
 import { OrderType, Reason, restingTimeInForce, Side } from "../../engine/constants.ts";
 import { MAX_CHAIN_COMMANDS } from "../../engine/limits.ts";
 import { notionalMicro } from "../../engine/money.ts";
@@ -10,6 +11,7 @@ import { assert } from "../../engine/util/assert.ts";
 import { ApiError, asApiError, badRequest, notFound } from "../errors.ts";
 import { successBody } from "../http/reply.ts";
 import type { Market } from "../markets/types.ts";
+import { type OrderReport, reportJson } from "../orders/order-json.ts";
 import { CompositeReply } from "./composite-reply.ts";
 import type { Exchange } from "./exchange.ts";
 import { worstOf } from "./holds.ts";
@@ -25,7 +27,8 @@ import {
 } from "./order-checks.ts";
 import { disconnectFlag, IN_FLIGHT, MARK_ENDING, type OrderStore } from "./order-store.ts";
 import { exchangeIsFull, quotesTooLate, tooManyInFlight } from "./rejections.ts";
-import { liveOrderJson } from "./slot-json.ts";
+import { SlotReport } from "./slot-report.ts";
+import { textReply } from "./text-reply.ts";
 import type { OrderEntryOptions, Origin, Quote, QuoteTerms, Reply, Trader } from "./types.ts";
 
 /** A request to replace a user's quotes in a market. */
@@ -223,7 +226,8 @@ class QuotesReply {
     this.request = request;
     this.plan = plan;
     this.reply = new CompositeReply(exchange, request.trader.userId, reply, request.now + REPLY_DEADLINE_MS);
-    this.texts = plan.planned.map(({ standing }) => (standing === 0 ? null : liveOrderJson(exchange.store, standing)));
+    const report = new SlotReport(exchange.store);
+    this.texts = plan.planned.map(({ standing }) => (standing === 0 ? null : reportJson(report.live(standing))));
   }
 
   write(): void {
@@ -245,15 +249,13 @@ class QuotesReply {
   /** Counts one more part, and returns its reply. */
   private expect(index: number): Reply {
     this.outstanding++;
-    return {
-      data: (json) => {
-        this.reply.arrived();
-        this.texts[index] = json;
-        this.partDone();
-      },
-      // A quote in the chain is placed, or nothing of the whole is: the composite reply says what went wrong.
-      error: (error) => this.reply.fail(error),
+    const data = (json: string): void => {
+      this.reply.arrived();
+      this.texts[index] = json;
+      this.partDone();
     };
+    // A quote in the chain is placed, or nothing of the whole is: the composite reply says what went wrong.
+    return textReply(data, (error) => this.reply.fail(error));
   }
 
   private cancelOld(): void {
@@ -327,11 +329,11 @@ class QuotesReply {
       return;
     }
     const placed = this.expect(index);
-    const saveFirst = (json: string): void => {
+    const saveFirst = (report: OrderReport): void => {
       this.saveOrders([orderId]);
-      placed.data(json);
+      placed.order(report);
     };
-    const reply = mustSave ? { ...placed, data: saveFirst } : placed;
+    const reply = mustSave ? { ...placed, order: saveFirst } : placed;
     if (!pending.hasPlacement(slot)) this.exchange.gate.checkRunning();
     pending.joinPlacement(slot, reply, now + REPLY_DEADLINE_MS);
   }
@@ -342,7 +344,7 @@ class QuotesReply {
     const part = this.expect(index);
     // Where it ended on the way, its last state is all there is to show.
     const error = (): void => part.data(this.texts[index] ?? "null");
-    const correlationId = pending.expect({ data: part.data, error }, now + REPLY_DEADLINE_MS);
+    const correlationId = pending.expect({ ...part, error }, now + REPLY_DEADLINE_MS);
     writer.extendOrder({ slot, at: now, expiresAt: this.plan.expiresAt, correlationId });
     turn.schedule();
   }

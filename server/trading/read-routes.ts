@@ -7,6 +7,7 @@ import { notFound } from "../errors.ts";
 import { checkSpan, Listing } from "../http/paging.ts";
 import { OWN_READ, pathId, type Route, route } from "../http/route.ts";
 import { pageOf } from "../http/schemas.ts";
+import { reportJson } from "../orders/order-json.ts";
 import { type History, textPage } from "../queries/history.ts";
 import type { Exchange } from "./exchange.ts";
 import type { OrderEntry } from "./order-entry.ts";
@@ -14,7 +15,7 @@ import { activeOrders } from "./order-queries.ts";
 import { clientOrderIdIn } from "./order-requests.ts";
 import { IN_FLIGHT, isNamed } from "./order-store.ts";
 import * as S from "./schemas.ts";
-import { liveOrderJson } from "./slot-json.ts";
+import { SlotReport } from "./slot-report.ts";
 
 /** By code. */
 const STATUS_NAMES: readonly (string | null)[] = ORDER_STATUSES;
@@ -100,7 +101,8 @@ function singleOrderRoutes({ exchange, entry, history }: OrderReadContext): Rout
     const isUntouched = slot !== 0 && store.users[slot] === userId && store.statuses[slot] !== IN_FLIGHT;
     if (isUntouched && name !== undefined && !isNamed(store, slot, userId, name)) throw notFound("order");
     // Memory has all of an order without fills.
-    if (isUntouched && store.remaining[slot] === store.quantities[slot]) return liveOrderJson(store, slot);
+    if (isUntouched && store.remaining[slot] === store.quantities[slot])
+      return reportJson(new SlotReport(store).live(slot));
     const order = await history.order(userId, orderId, name);
     if (order === null) throw notFound("order");
     return order;

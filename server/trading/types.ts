@@ -7,6 +7,7 @@ import type { Clock } from "../../engine/util/clock.ts";
 import type { ApiError } from "../errors.ts";
 import type { Level } from "../markets/depth.ts";
 import type { Market, Outcome } from "../markets/types.ts";
+import type { OrderReport } from "../orders/order-json.ts";
 
 /** An order as its sender describes it; numbers are codes of constants.ts. */
 export interface Placement {
@@ -111,8 +112,10 @@ export interface OrderEntryOptions {
   readonly defaultMergeFeeBps: number;
 }
 
-/** Receives the result of a command once it is committed: data as JSON text, or an error. One call exactly. */
+/** Receives the result of a command once it is committed: an order, other data as JSON text, or an error. One call exactly. */
 export interface Reply {
+  /** @param report valid during the call */
+  order(report: OrderReport): void;
   data(json: string): void;
   error(error: ApiError): void;
 }
@@ -138,7 +141,8 @@ export interface UserListener {
   listens(userId: number): boolean;
   /** True while messages of the user wait. */
   defers(userId: number): boolean;
-  orderUpdated(userId: number, sequence: number, at: number, orderJson: string): void;
+  /** @param report valid during the call */
+  orderUpdated(userId: number, sequence: number, at: number, report: OrderReport): void;
   /** Balance or positions changed. @param sequence the last order update that they reflect */
   accountChanged(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): void;
   /** Makes the user's messages from now on wait. */
@@ -159,10 +163,15 @@ export interface MarketListener {
   marketChanged(market: Market): void;
 }
 
-/** Sends users' messages. @typeParam Update an account's change, formatted when it happened and sent in its turn */
-export interface UserSink<Update> {
+/**
+ * Sends users' messages, which are formatted when something happens and sent in their turn. @typeParam Message about an
+ * order @typeParam Update an account's change
+ */
+export interface UserSink<Message, Update> {
   listens(userId: number): boolean;
-  orderUpdated(userId: number, sequence: number, at: number, orderJson: string): void;
+  /** @param report valid during the call */
+  orderMessage(sequence: number, at: number, report: OrderReport): Message;
+  sendOrder(userId: number, sequence: number, at: number, message: Message): void;
   /** Returns null where no connection receives it. */
   accountUpdate(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): Update | null;
   sendAccountUpdate(update: Update): void;

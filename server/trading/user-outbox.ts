@@ -3,17 +3,18 @@
  * its first event wait until it was sent. Deferrals of one user may overlap; a message waits only for older ones.
  * Stands between the exchange and whoever sends (the WebSocket hub); formats nothing.
  */
+import type { OrderReport } from "../orders/order-json.ts";
 import type { Deferral, UserListener, UserSink } from "./types.ts";
 
-type DeferredMessage<Update> =
-  | { readonly kind: "order"; readonly sequence: number; readonly at: number; readonly json: string }
+type DeferredMessage<Message, Update> =
+  | { readonly kind: "order"; readonly sequence: number; readonly at: number; readonly message: Message }
   | { readonly kind: "account"; readonly update: Update }
   | { readonly kind: "callback"; readonly callback: () => void };
 
-class OpenDeferral<Update> implements Deferral {
+class OpenDeferral<Message, Update> implements Deferral {
   isOver = false;
   /** Messages since this deferral began and before the next one did. */
-  readonly messages: DeferredMessage<Update>[] = [];
+  readonly messages: DeferredMessage<Message, Update>[] = [];
   private readonly released: () => void;
 
   constructor(released: () => void) {
@@ -26,12 +27,12 @@ class OpenDeferral<Update> implements Deferral {
   }
 }
 
-export class UserOutbox<Update> implements UserListener {
-  private readonly sink: UserSink<Update>;
+export class UserOutbox<Message, Update> implements UserListener {
+  private readonly sink: UserSink<Message, Update>;
   /** By user: the deferrals that messages wait for, oldest first. */
-  private readonly deferrals = new Map<number, OpenDeferral<Update>[]>();
+  private readonly deferrals = new Map<number, OpenDeferral<Message, Update>[]>();
 
-  constructor(sink: UserSink<Update>) {
+  constructor(sink: UserSink<Message, Update>) {
     this.sink = sink;
   }
 
@@ -40,7 +41,7 @@ export class UserOutbox<Update> implements UserListener {
   }
 
   defer(userId: number): Deferral {
-    const deferral = new OpenDeferral<Update>(() => this.release(userId));
+    const deferral = new OpenDeferral<Message, Update>(() => this.release(userId));
     const deferrals = this.deferrals.get(userId);
     if (deferrals === undefined) this.deferrals.set(userId, [deferral]);
     else deferrals.push(deferral);
@@ -52,10 +53,11 @@ export class UserOutbox<Update> implements UserListener {
     return this.deferrals.size > 0 && this.deferrals.has(userId);
   }
 
-  orderUpdated(userId: number, sequence: number, at: number, json: string): void {
+  orderUpdated(userId: number, sequence: number, at: number, report: OrderReport): void {
     const last = this.newestDeferral(userId);
-    if (last === undefined) this.sink.orderUpdated(userId, sequence, at, json);
-    else last.messages.push({ kind: "order", sequence, at, json });
+    const message = this.sink.orderMessage(sequence, at, report);
+    if (last === undefined) this.sink.sendOrder(userId, sequence, at, message);
+    else last.messages.push({ kind: "order", sequence, at, message });
   }
 
   /** An account's change is formatted when it happens, and sent when nothing older waits. */
@@ -77,7 +79,7 @@ export class UserOutbox<Update> implements UserListener {
     this.sink.flush();
   }
 
-  private newestDeferral(userId: number): OpenDeferral<Update> | undefined {
+  private newestDeferral(userId: number): OpenDeferral<Message, Update> | undefined {
     return this.deferrals.size === 0 ? undefined : this.deferrals.get(userId)?.at(-1);
   }
 
@@ -89,10 +91,10 @@ export class UserOutbox<Update> implements UserListener {
     if (deferrals.length === 0) this.deferrals.delete(userId);
   }
 
-  private deliver(userId: number, message: DeferredMessage<Update>): void {
+  private deliver(userId: number, message: DeferredMessage<Message, Update>): void {
     switch (message.kind) {
       case "order":
-        return this.sink.orderUpdated(userId, message.sequence, message.at, message.json);
+        return this.sink.sendOrder(userId, message.sequence, message.at, message.message);
       case "account":
         return this.sink.sendAccountUpdate(message.update);
       case "callback":

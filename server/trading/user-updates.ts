@@ -3,16 +3,18 @@
  * from several rings), then one change of each account. Owns the numbers; the user outbox delivers.
  */
 import { withIndex } from "../../engine/util/typed-arrays.ts";
+import type { OrderReport } from "../orders/order-json.ts";
 import type { Timeline } from "../util/timeline.ts";
 import type { CommittedEvents } from "./committed-events.ts";
 import { NO_USER_LISTENER } from "./no-listener.ts";
+import { copyReport } from "./slot-report.ts";
 import type { GatewayLoop, UserListener } from "./types.ts";
 
 interface OrderUpdate {
   readonly user: number;
   readonly sequence: number;
   readonly at: number;
-  readonly json: string;
+  readonly report: OrderReport;
 }
 
 export class UserUpdates {
@@ -59,9 +61,9 @@ export class UserUpdates {
   }
 
   /** Publishes an order update: now, or with several rings once all of the turn are there. */
-  orderUpdated(user: number, sequence: number, at: number, json: string): void {
-    if (this.isSingleRing) this.users.orderUpdated(user, sequence, at, json);
-    else this.gathered.push({ user, sequence, at, json });
+  orderUpdated(user: number, sequence: number, at: number, report: OrderReport): void {
+    if (this.isSingleRing) this.users.orderUpdated(user, sequence, at, report);
+    else this.gathered.push({ user, sequence, at, report: copyReport(report) });
   }
 
   /** Accounts that changed in this turn. */
@@ -89,7 +91,7 @@ export class UserUpdates {
 
   private publishOrders(): void {
     this.gathered.sort((a, b) => a.sequence - b.sequence);
-    for (const { user, sequence, at, json } of this.gathered) this.users.orderUpdated(user, sequence, at, json);
+    for (const { user, sequence, at, report } of this.gathered) this.users.orderUpdated(user, sequence, at, report);
     this.gathered.length = 0;
   }
 

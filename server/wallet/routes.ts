@@ -15,6 +15,7 @@ import type { Payment, Withdrawal } from "../queries/payment-reader.ts";
 import { checkLive } from "../sign-in/authenticator.ts";
 import { setsJson } from "../trading/event-projection.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
+import { textReply } from "../trading/text-reply.ts";
 import type { ExchangeTotals, Reply } from "../trading/types.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import { depositReference } from "./deposit-reference.ts";
@@ -92,7 +93,7 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
           {
             act(kept) {
               checkLive(principal, kept.at);
-              return new Promise((data, error) => change(kept.at, { data, error }, kept));
+              return new Promise((data, error) => change(kept.at, textReply(data, error), kept));
             },
             repeat: ({ fee }) => setsJson(market_id, quantity, fee),
           },

@@ -12,6 +12,7 @@ import type { Connections } from "../http/connections.ts";
 import { MAX_TURN_MS } from "../http/limits.ts";
 import { API_BASE } from "../http/route.ts";
 import { balanceView, positionsOf, positionView } from "../markets/views.ts";
+import { type OrderReport, reportJson } from "../orders/order-json.ts";
 import type { History } from "../queries/history.ts";
 import type { Authenticator } from "../sign-in/authenticator.ts";
 import type { Exchange } from "../trading/exchange.ts";
@@ -75,7 +76,7 @@ interface AccountUpdate {
   readonly messages: readonly string[];
 }
 
-export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
+export class SocketHub implements UserSink<string, AccountUpdate>, OperationHost {
   readonly channels: Channels;
   readonly replays: ReplayContext;
   private readonly options: SocketOptions;
@@ -338,11 +339,14 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
     return this.byUser.has(userId);
   }
 
+  orderMessage(sequence: number, at: number, report: OrderReport): string {
+    return frame("order.updated", sequence, at, reportJson(report));
+  }
+
   /** A connection that opened after the update was published starts behind it: its `orderSequence` says so. */
-  orderUpdated(userId: number, sequence: number, at: number, orderJson: string): void {
+  sendOrder(userId: number, sequence: number, at: number, message: string): void {
     const connections = this.byUser.get(userId);
     if (connections === undefined) return;
-    const message = frame("order.updated", sequence, at, orderJson);
     for (const connection of connections) {
       if (connection.replay !== null) connection.replay.defer(sequence, message);
       else if (sequence > connection.orderSequence) {

@@ -16,6 +16,7 @@ import { errorFields, newRequestId } from "../http/reply.ts";
 import type { RequestReply, RouteRequest } from "../http/route.ts";
 import { type Check, compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
+import { type OrderReport, reportJson } from "../orders/order-json.ts";
 import type { OrderedReads } from "../trading/types.ts";
 import type { Counters } from "../util/counters.ts";
 import type { Channels } from "./channels.ts";
@@ -72,6 +73,10 @@ class OperationReply implements RequestReply {
   get requestId(): string {
     this.ownRequestId ??= newRequestId();
     return this.ownRequestId;
+  }
+
+  order(report: OrderReport): void {
+    this.data(reportJson(report));
   }
 
   data(json: string): void {

@@ -2,9 +2,11 @@
  * What the clients of a simulated exchange have in common: the random source that decides what each does next, the current
  * life, who the users are, and the requests that await a reply. Knows no kind of request.
  */
+
 import { ApiError } from "../../server/errors.ts";
 import { isTradable } from "../../server/markets/registry.ts";
 import type { Market } from "../../server/markets/types.ts";
+import { type OrderReport, reportJson } from "../../server/orders/order-json.ts";
 import type { Reply, Trader } from "../../server/trading/types.ts";
 import { ensure } from "../engine/book/harness.ts";
 import type { Random } from "../support/random.ts";
@@ -34,6 +36,10 @@ export class PendingRequest implements Reply {
     this.name = name;
     this.onReply = onReply;
     crowd.sent(this);
+  }
+
+  order(report: OrderReport): void {
+    this.data(reportJson(report));
   }
 
   data(json: string): void {

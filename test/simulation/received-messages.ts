@@ -2,8 +2,10 @@
  * The messages that the gateway publishes to simulated clients, checked against the committed state: no message may
  * precede its commit, and no update may be missing or come twice.
  */
+
 import { MarketStatus, ORDER_STATUSES, OrderType, REASONS } from "../../engine/constants.ts";
 import type { Market } from "../../server/markets/types.ts";
+import { type OrderReport, reportJson } from "../../server/orders/order-json.ts";
 import type { Deferral, MarketListener, UserListener } from "../../server/trading/types.ts";
 import { ensure } from "../engine/book/harness.ts";
 import type { Update } from "./committed-rows.ts";
@@ -44,14 +46,14 @@ export class ReceivedMessages implements UserListener, MarketListener {
     return userId % 4 !== 0;
   }
 
-  orderUpdated(userId: number, sequence: number, at: number, orderJson: string): void {
+  orderUpdated(userId: number, sequence: number, at: number, report: OrderReport): void {
     const next = (this.received[userId] ?? 0) + 1;
     ensure(sequence === next, `user ${userId} receives update ${sequence} after ${next - 1}`);
     this.received[userId] = next;
     const update = this.crowd.record.account(userId).updates[sequence - 1];
     ensure(update !== undefined, `user ${userId} receives update ${sequence} before its commit`);
     const isUnbound = (this.crowd.record.orders.get(update.order)!.terms & 0xf) === OrderType.unboundMarket;
-    expectUpdate(JSON.parse(orderJson) as OrderMessage, update, isUnbound ? null : update.price);
+    expectUpdate(JSON.parse(reportJson(report)) as OrderMessage, update, isUnbound ? null : update.price);
     ensure(update.at === at, "an update carries its time");
     this.crowd.hash.add(sequence);
     this.crowd.tally.add("told", "order.updated");

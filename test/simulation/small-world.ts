@@ -25,7 +25,7 @@ const SHAPE: Shape = {
   largestId: 10,
   activeBooks: 8,
 };
-const UNHEARD = { data(): void {}, error(): void {} };
+const UNHEARD = { order(): void {}, data(): void {}, error(): void {} };
 const USUAL = {
   marketId: 1,
   timestamps: false,

@@ -1,8 +1,10 @@
 /** A reply composed of several events, abandoned before the last of them arrives. */
+
 import { expect, test } from "vitest";
 import { ApiError, ErrorKind } from "../../server/errors.ts";
 import { CompositeReply } from "../../server/trading/composite-reply.ts";
 import { PendingReplies } from "../../server/trading/pending-replies.ts";
+import { textReply } from "../../server/trading/text-reply.ts";
 
 test("events that arrive after a reply was abandoned defer no messages", () => {
   const pending = new PendingReplies(1);
@@ -12,7 +14,10 @@ test("events that arrive after a reply was abandoned defer no messages", () => {
     return { release: () => void deferrals-- };
   };
   const heard: string[] = [];
-  const answer = { data: (json: string) => heard.push(json), error: ({ message }: ApiError) => heard.push(message) };
+  const answer = textReply(
+    (json) => heard.push(json),
+    ({ message }) => heard.push(message),
+  );
   const gathered = new CompositeReply({ pending, users: { defer } }, 1, answer, 1_000);
   gathered.arrived();
   expect(deferrals).toBe(1);

@@ -3,6 +3,7 @@
  * schemas, as over HTTP; only what carries it is missing: sockets, rate limits, tokens. Nothing is executed before its owner lets
  * the exchange go on (exchange.ts).
  */
+
 import { assert } from "../../../engine/util/assert.ts";
 import type { Principal } from "../../../server/accounts/types.ts";
 import { type ApiError, asApiError } from "../../../server/errors.ts";
@@ -10,6 +11,7 @@ import { authorize } from "../../../server/http/admission.ts";
 import { NO_ADDRESS } from "../../../server/http/client-address.ts";
 import { type CompiledRoute, DIRECT, execute } from "../../../server/http/dispatch.ts";
 import { pathPattern, type RequestReply } from "../../../server/http/route.ts";
+import { type OrderReport, reportJson } from "../../../server/orders/order-json.ts";
 import type { OrderedReads } from "../../../server/trading/types.ts";
 import type { Caller, Reply } from "../types.ts";
 
@@ -84,6 +86,10 @@ class LocalReply implements RequestReply {
 
   constructor(resolve: (reply: Reply<unknown>) => void) {
     this.resolve = resolve;
+  }
+
+  order(report: OrderReport): void {
+    this.data(reportJson(report));
   }
 
   data(json: string): void {
