@@ -161,10 +161,22 @@ function selectMarkets(markets: readonly Market[], most: number): readonly Marke
   return selected.sort((a, b) => a.id - b.id);
 }
 
-export function balanceView(ledger: Ledger, userId: number): object {
+/** micro-USDC */
+export interface BalanceView {
+  readonly available: number;
+  readonly held: number;
+  readonly total: number;
+}
+
+export function balanceView(ledger: Ledger, userId: number): BalanceView {
   const total = ledger.balance(userId);
   const held = ledger.held(userId);
   return { available: total - held, held, total };
+}
+
+/** Written out: each order of a maker changes a balance, and JSON.stringify takes five times as long. */
+export function balanceJson({ available, held, total }: BalanceView): string {
+  return `{"available":${available},"held":${held},"total":${total}}`;
 }
 
 /** The user's positions, except empty ones without realized profit or loss. */
@@ -178,8 +190,22 @@ export function positionsOf(ledger: Ledger, userId: number): number[] {
 
 export const lastPrices = ({ outcomes }: Market): (number | null)[] => outcomes.map(({ lastPrice }) => lastPrice);
 
-/** A position with its market value, which is null while the outcome has no price. */
-export function positionView(ledger: Ledger, registry: MarketRegistry, position: number): object {
+/** A position as the API shows it: whole shares, micro-USDC, and an average price in BPS. */
+export type PositionView = {
+  readonly market_id: number;
+  readonly outcome_id: number;
+  readonly quantity: number;
+  readonly held: number;
+  readonly cost: number;
+  /** Null without shares. */
+  readonly average_price: number | null;
+  readonly realized_pnl: number;
+  /** Null while the outcome has no price, as is the next. */
+  readonly market_value: number | null;
+  readonly unrealized_pnl: number | null;
+};
+
+export function positionView(ledger: Ledger, registry: MarketRegistry, position: number): PositionView {
   const outcomeId = ledger.outcomeOf(position);
   const quantity = ledger.quantity(position);
   const cost = ledger.cost(position);
@@ -197,6 +223,14 @@ export function positionView(ledger: Ledger, registry: MarketRegistry, position:
     market_value: value,
     unrealized_pnl: value === null ? null : value - cost,
   };
+}
+
+/** As `balanceJson`. */
+export function positionJson(view: PositionView): string {
+  const { market_id, outcome_id, quantity, held, cost, average_price, realized_pnl } = view;
+  const shares = `"market_id":${market_id},"outcome_id":${outcome_id},"quantity":${quantity},"held":${held}`;
+  const paid = `"cost":${cost},"average_price":${average_price},"realized_pnl":${realized_pnl}`;
+  return `{${shares},${paid},"market_value":${view.market_value},"unrealized_pnl":${view.unrealized_pnl}}`;
 }
 
 export function solvencyView(totals: ExchangeTotals): object {

@@ -1,18 +1,15 @@
 /**
  * Several operations in one request, in order, each with its own result. They go to the engine without waiting for each
  * other. Only where one lacks money, shares or activity that an earlier operation may free does the batch wait for the
- * earlier ones and retry it.
+ * earlier ones and retry it. Formats nothing.
  */
 
 import { ApiError, ErrorKind } from "../errors.ts";
-import { errorBody, successBody } from "../http/reply.ts";
-import { type OrderReport, reportJson } from "../orders/order-json.ts";
-import { CompositeReply } from "./composite-reply.ts";
+import type { OrderReport } from "../orders/order-json.ts";
 import type { Exchange } from "./exchange.ts";
-import { REPLY_DEADLINE_MS } from "./limits.ts";
-import type { Reply } from "./types.ts";
+import type { BatchSink, Reply } from "./types.ts";
 
-/** Starts one operation, which replies now or later. @throws ApiError where it is rejected */
+/** Starts one operation, which replies with an order, now or later. @throws ApiError where it is rejected */
 export type Operation = (now: number, reply: Reply) => void;
 
 /** Errors that a commit may resolve. */
@@ -34,35 +31,32 @@ class OperationReply implements Reply {
   }
 
   order(report: OrderReport): void {
-    this.data(reportJson(report));
+    this.batch.placed(this.index, report);
   }
 
-  data(json: string): void {
-    this.batch.complete(this.index, successBody(json));
+  data(): void {
+    throw new Error("an operation of a batch replies with an order");
   }
 
   error(error: ApiError): void {
-    this.batch.complete(this.index, this.batch.rejected(error));
+    this.batch.failed(this.index, error);
   }
 }
 
 class Batch {
   private readonly exchange: Exchange;
   private readonly operations: readonly Operation[];
-  private readonly reply: CompositeReply;
-  private readonly requestId: string;
-  private readonly results: string[];
+  private readonly sink: BatchSink;
   private next = 0;
   /** Operations started and without a reply. */
   private outstanding = 0;
+  private rejections = 0;
   private running = false;
 
-  constructor(exchange: Exchange, operations: readonly Operation[], reply: CompositeReply, requestId: string) {
+  constructor(exchange: Exchange, operations: readonly Operation[], sink: BatchSink) {
     this.exchange = exchange;
     this.operations = operations;
-    this.reply = reply;
-    this.requestId = requestId;
-    this.results = new Array<string>(operations.length);
+    this.sink = sink;
   }
 
   run(now: number): void {
@@ -84,39 +78,38 @@ class Batch {
       const rejection = error instanceof ApiError ? error : null;
       if (rejection === null) throw error;
       if (this.outstanding > 0 && RETRYABLE.includes(rejection.kind)) return false;
-      this.results[index] = this.rejected(rejection);
+      this.reject(index, rejection);
     }
     return true;
   }
 
-  rejected(error: ApiError): string {
-    this.exchange.counters.rejected(error);
-    return errorBody(error, this.requestId);
+  placed(index: number, report: OrderReport): void {
+    this.outstanding--;
+    this.sink.order(index, report);
+    if (!this.running) this.continue();
   }
 
-  complete(index: number, result: string): void {
+  failed(index: number, error: ApiError): void {
     this.outstanding--;
-    this.reply.arrived();
-    this.results[index] = result;
+    this.reject(index, error);
     if (!this.running) this.continue();
+  }
+
+  private reject(index: number, error: ApiError): void {
+    this.rejections++;
+    this.exchange.counters.rejected(error);
+    this.sink.rejected(index, error);
   }
 
   private continue(): void {
     if (this.outstanding > 0) return;
     // The rest starts once the events of this turn have taken effect.
     if (this.next < this.operations.length) this.exchange.turn.afterTurn(() => this.run(this.exchange.clock.now()));
-    else this.reply.finish(`{"results":[${this.results.join(",")}]}`);
+    else this.sink.done(this.rejections);
   }
 }
 
-/** Runs the operations in order; `reply` gets {results} once each has replied. @param reply its request id is the trace id of 5xx */
-export function runBatch(
-  exchange: Exchange,
-  userId: number,
-  operations: readonly Operation[],
-  now: number,
-  reply: Reply & { readonly requestId: string },
-): void {
-  const composite = new CompositeReply(exchange, userId, reply, now + REPLY_DEADLINE_MS);
-  new Batch(exchange, operations, composite, reply.requestId).run(now);
+/** Runs the operations in order; `sink` gets the result of each, and is done once all have replied. */
+export function runBatch(exchange: Exchange, operations: readonly Operation[], now: number, sink: BatchSink): void {
+  new Batch(exchange, operations, sink).run(now);
 }

@@ -3,6 +3,7 @@
 import { badRequest } from "../errors.ts";
 import { pathId, type Route, route } from "../http/route.ts";
 import { runBatch } from "./batch.ts";
+import { BatchReply } from "./batch-reply.ts";
 import type { CancelTimers } from "./cancel-timers.ts";
 import { MAX_CANCEL_AFTER_MS, MIN_CANCEL_AFTER_MS } from "./limits.ts";
 import { clientOrderIdIn, createOperations, readAmendment, readPlacement } from "./order-requests.ts";
@@ -55,7 +56,7 @@ function placeRoutes({ exchange, entry }: OrderRouteContext): Route[] {
       response: S.Results,
       handler({ principal, origin, body, now, reply }) {
         const started = body.operations.map((operation) => operationOf(principal, origin, operation));
-        runBatch(exchange, principal.userId, started, now, reply);
+        runBatch(exchange, started, now, new BatchReply(exchange, principal.userId, started.length, now, reply));
         return undefined;
       },
     }),

@@ -120,6 +120,15 @@ export interface Reply {
   error(error: ApiError): void;
 }
 
+/** Receives the results of a batch: one of each operation, in the order in which they become known, and then the end. */
+export interface BatchSink {
+  /** The operation's order, committed. @param report valid during the call */
+  order(index: number, report: OrderReport): void;
+  rejected(index: number, error: ApiError): void;
+  /** @param rejected operations */
+  done(rejected: number): void;
+}
+
 /** Delays reads of a user's own state until the messages about what they show are queued. */
 export interface OrderedReads {
   /** Calls `give` once the messages about what memory has now are queued. @param now ms */

@@ -8,7 +8,7 @@ import type { Idempotency } from "../http/idempotency.ts";
 import { checkSpan, Listing, ownList } from "../http/paging.ts";
 import { OWN_READ, OWN_SESSION, pathId, type Route, route } from "../http/route.ts";
 import { PageQuery, pageOf } from "../http/schemas.ts";
-import { balanceView, positionsOf, positionView, solvencyView } from "../markets/views.ts";
+import { balanceJson, balanceView, positionJson, positionsOf, positionView, solvencyView } from "../markets/views.ts";
 import { CSV } from "../queries/exports.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Payment, Withdrawal } from "../queries/payment-reader.ts";
@@ -61,7 +61,7 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
       summary: "The caller's platform balance",
       ...OWN_READ,
       response: S.Balance,
-      handler: ({ principal }) => JSON.stringify(balanceView(ledger, principal.userId)),
+      handler: ({ principal }) => balanceJson(balanceView(ledger, principal.userId)),
     });
   const sets = (name: "split" | "merge", summary: string): Route =>
     route({
@@ -129,7 +129,7 @@ function positionsRoute({ exchange }: WalletRouteContext): Route {
       found.sort((a, b) => ledger.outcomeOf(b) - ledger.outcomeOf(a));
       const shown = found.slice(0, limit);
       const last = shown.at(-1);
-      const items = shown.map((position) => JSON.stringify(positionView(ledger, registry, position)));
+      const items = shown.map((position) => positionJson(positionView(ledger, registry, position)));
       return listing.json(items, found.length > limit && last !== undefined ? ledger.outcomeOf(last) : null);
     },
   });

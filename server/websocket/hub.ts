@@ -11,7 +11,7 @@ import { type ApiError, asApiError } from "../errors.ts";
 import type { Connections } from "../http/connections.ts";
 import { MAX_TURN_MS } from "../http/limits.ts";
 import { API_BASE } from "../http/route.ts";
-import { balanceView, positionsOf, positionView } from "../markets/views.ts";
+import { balanceJson, balanceView, positionJson, positionsOf, positionView } from "../markets/views.ts";
 import { type OrderReport, reportJson } from "../orders/order-json.ts";
 import type { History } from "../queries/history.ts";
 import type { Authenticator } from "../sign-in/authenticator.ts";
@@ -383,10 +383,10 @@ export class SocketHub implements UserSink<string, AccountUpdate>, OperationHost
 
   private accountMessages(userId: number, sequence: number, at: number, positions: readonly number[]): string[] {
     const { ledger, registry } = this.exchange;
-    const balance = JSON.stringify(balanceView(ledger, userId));
+    const balance = balanceJson(balanceView(ledger, userId));
     const messages = [frame("balance.updated", sequence, at, balance)];
     for (const position of positions) {
-      const view = JSON.stringify(positionView(ledger, registry, position));
+      const view = positionJson(positionView(ledger, registry, position));
       messages.push(frame("position.updated", sequence, at, view));
     }
     return messages;

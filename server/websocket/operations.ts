@@ -219,6 +219,25 @@ export class Operations {
 
   // ---------------------------------------------------------------- operations of routes
 
+  /**
+   * Counts an operation as a request of its route, and admits the connection's user to it. `reply` gets the rate.
+   * @param purpose what an anonymous connection is told to connect with a token for
+   * @throws ApiError 50300, 42900, 40100, 2002, 40300
+   */
+  private admit(
+    connection: SocketConnection,
+    compiled: CompiledRoute,
+    purpose: string,
+    now: number,
+    reply: OperationReply,
+  ): Principal {
+    reply.rate = null;
+    const entry = { compiled, address: connection.address, now, reply };
+    const principal = this.options.admission.enter(entry, senderOf(connection, purpose));
+    assert(principal !== null, "the routes of operations aren't public");
+    return principal;
+  }
+
   /** Runs an operation through its route: the same admission, schemas and handler as over HTTP. */
   private runRoute(
     connection: SocketConnection,
@@ -227,12 +246,10 @@ export class Operations {
     now: number,
     reply: OperationReply,
   ): void {
-    const { admission, reads } = this.options;
+    const { reads } = this.options;
     const { address, origin: own } = connection;
     const { route } = operation.compiled;
-    reply.rate = null;
-    const entry = { compiled: operation.compiled, address, now, reply };
-    const principal = admission.enter(entry, senderOf(connection, "trade"));
+    const principal = this.admit(connection, operation.compiled, "trade", now, reply);
     const { data = {}, builder_code, timestamps } = checkRouteMessage(parsed) as RouteMessage;
     const isCredited = builder_code !== undefined && builder_code !== null;
     if (isCredited && !route.credited) throw badRequest("builder_code: not for this operation");
@@ -282,12 +299,8 @@ export class Operations {
   }
 
   private resume(connection: SocketConnection, sequence: number, reply: OperationReply): void {
-    const { admission, clock, logger } = this.options;
-    const { address } = connection;
-    reply.rate = null;
-    const entry = { compiled: this.eventsRoute, address, now: clock.now(), reply };
-    const principal = admission.enter(entry, senderOf(connection, "resume"));
-    assert(principal !== null, "the route of a replay isn't public");
+    const { clock, logger } = this.options;
+    const principal = this.admit(connection, this.eventsRoute, "resume", clock.now(), reply);
     Replay.start(this.hub.replays, connection, principal.userId, sequence, {
       started: (last) => reply.data(`{"after":${sequence},"last":${last}}`),
       rejected: (error) => reply.fail(error),
