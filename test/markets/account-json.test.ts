@@ -9,7 +9,11 @@ const shares = fc.nat({ max: 2_000_000_000 });
 
 test("a balance's text is that of JSON.stringify", () => {
   const balances: fc.Arbitrary<BalanceView> = fc.record({ available: money, held: money, total: money });
-  fc.assert(fc.property(balances, (view) => expect(balanceJson(view)).toBe(JSON.stringify(view))));
+  fc.assert(
+    fc.property(balances, (view) => {
+      expect(balanceJson(view)).toBe(JSON.stringify(view));
+    }),
+  );
 });
 
 test("a position's text is that of JSON.stringify, with and without a price", () => {
@@ -25,6 +29,8 @@ test("a position's text is that of JSON.stringify, with and without a price", ()
     market_value: fc.option(money),
     unrealized_pnl: fc.option(money),
   });
-  const check = fc.property(positions, (view) => expect(positionJson(view)).toBe(JSON.stringify(view)));
+  const check = fc.property(positions, (view) => {
+    expect(positionJson(view)).toBe(JSON.stringify(view));
+  });
   fc.assert(check, { numRuns: 200 * EFFORT });
 });
