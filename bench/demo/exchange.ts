@@ -2,17 +2,16 @@
  * The real exchange as a child process, with this process's environment and the demo's settings. A channel to this
  * process makes it stop when this process ends, however that happens. Ctrl-C in the terminal doesn't reach it.
  */
-
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { NODE_OPTIONS } from "../../engine/util/node-support.ts";
 import { urlOf } from "../../server/bootstrap/config.ts";
 import { readEnvironment } from "../../server/bootstrap/environment.ts";
 import { ROOT } from "../support/root.ts";
+import { START_OPTIONS } from "../support/start-options.ts";
 
 const START_DEADLINE_MS = 120_000;
 const STOP_DEADLINE_MS = 15_000;
@@ -56,7 +55,7 @@ export class DemoExchange {
     const instructions = fileURLToPath(new URL("docs/operations/deposit-instructions.txt", ROOT));
     const example = existsSync(instructions) ? { DEPOSIT_INSTRUCTIONS: instructions } : {};
     const env = { RATE_LIMITS, ...example, ...rest, ...own };
-    const child = spawn(process.execPath, [...NODE_OPTIONS, fileURLToPath(new URL("dist/main.js", ROOT))], {
+    const child = spawn(process.execPath, [...START_OPTIONS, fileURLToPath(new URL("dist/main.js", ROOT))], {
       env,
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       detached: true,

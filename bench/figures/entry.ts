@@ -216,8 +216,8 @@ function print(name: string, turns: readonly Turn[], bases: readonly Base[]): ob
   const result = { orders_per_s: Math.round(of("perSecond")), p50_ms: p50, p99_ms: p99 };
   const ratios = bases.map((base) => printRatio(turns, base));
   const [gatewayUs, clientUs] = [microsecondsOf(turns, "gateway"), microsecondsOf(turns, "client")];
-  const parts = [gatewayUs === null ? "" : `gateway ${gatewayUs} µs`, clientUs === null ? "" : `client ${clientUs} µs`];
-  if (parts.some((part) => part !== "")) console.log(`    ${parts.filter(Boolean).join(", ")} an order`);
+  const client = clientUs === null ? "" : `, client ${clientUs} µs`;
+  if (gatewayUs !== null) console.log(`    gateway ${gatewayUs} µs${client} an order`);
   return { ...result, ratios, gateway_us: gatewayUs, client_us: clientUs };
 }
 
@@ -279,7 +279,8 @@ try {
 }
 
 function printAll({ tallies, baselines }: Bench, client: LoadClient): void {
-  const { http, plain, named, batched, rejected } = measuredOf(tallies);
+  const [http, plain] = [tallies.http.measured, tallies.plain.measured];
+  const [named, batched, rejected] = [tallies.named.measured, tallies.batched.measured, tallies.rejected.measured];
   const bare = baselines.get("bare")!;
   const service = baselines.get("plain");
   console.log(`  medians of ${ROUNDS} turns of each way:`);
@@ -317,11 +318,6 @@ function printAll({ tallies, baselines }: Bench, client: LoadClient): void {
     ...results,
     goals: goalsOf(batched, bare),
   });
-}
-
-function measuredOf(tallies: Bench["tallies"]): Record<Way, Turn[]> {
-  const entries = Object.entries(tallies).map(([way, { measured }]) => [way, measured]);
-  return Object.fromEntries(entries) as Record<Way, Turn[]>;
 }
 
 /** One of the two is enough. */

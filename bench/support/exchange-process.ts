@@ -1,9 +1,8 @@
 /** Runs the built exchange in its own process, on a free port of 127.0.0.1, with a given data folder. */
-
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { NODE_OPTIONS } from "../../engine/util/node-support.ts";
 import { Child } from "./child.ts";
+import { START_OPTIONS } from "./start-options.ts";
 
 const STOP_DEADLINE_MS = 15_000;
 
@@ -69,7 +68,7 @@ export class ExchangeProcess {
       writeFileSync(env["SEED_FILE"], JSON.stringify(seed), { mode: 0o600 });
     }
     const start = performance.now();
-    const child = new Child("the exchange", "main.js", [], env, [...NODE_OPTIONS, ...nodeOptions]);
+    const child = new Child("the exchange", "main.js", [], env, [...START_OPTIONS, ...nodeOptions]);
     const trouble: string[] = [];
     const ready = await child.line((line) => {
       const entry = JSON.parse(line) as Ready;

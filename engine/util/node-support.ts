@@ -37,12 +37,6 @@ const GLIBC: Readonly<Record<number, string>> = {
   26: SEPARATE_UWS_GLIBC,
 };
 
-/**
- * The options of Node that `npm start` gives the exchange. Node reads them only when it starts. With a larger young
- * generation most objects of an order are dead at its next collection, which copies the others (docs/performance.md).
- */
-export const NODE_OPTIONS: readonly string[] = ["--max-semi-space-size=64"];
-
 export const majorOf = (node: string): number => Number.parseInt(node, 10);
 
 export function thisPlatform(): Platform {

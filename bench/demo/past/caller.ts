@@ -3,7 +3,6 @@
  * schemas, as over HTTP; only what carries it is missing: sockets, rate limits, tokens. Nothing is executed before its owner lets
  * the exchange go on (exchange.ts).
  */
-
 import { assert } from "../../../engine/util/assert.ts";
 import type { Principal } from "../../../server/accounts/types.ts";
 import { type ApiError, asApiError } from "../../../server/errors.ts";
@@ -11,7 +10,7 @@ import { authorize } from "../../../server/http/admission.ts";
 import { NO_ADDRESS } from "../../../server/http/client-address.ts";
 import { type CompiledRoute, DIRECT, execute } from "../../../server/http/dispatch.ts";
 import { pathPattern, type RequestReply } from "../../../server/http/route.ts";
-import { type OrderReport, reportJson } from "../../../server/orders/order-json.ts";
+import { JsonReply } from "../../../server/orders/json-reply.ts";
 import type { OrderedReads } from "../../../server/trading/types.ts";
 import type { Caller, Reply } from "../types.ts";
 
@@ -80,16 +79,13 @@ export class LocalCaller implements Caller {
   }
 }
 
-class LocalReply implements RequestReply {
+class LocalReply extends JsonReply implements RequestReply {
   readonly requestId = "";
   private readonly resolve: (reply: Reply<unknown>) => void;
 
   constructor(resolve: (reply: Reply<unknown>) => void) {
+    super();
     this.resolve = resolve;
-  }
-
-  order(report: OrderReport): void {
-    this.data(reportJson(report));
   }
 
   data(json: string): void {

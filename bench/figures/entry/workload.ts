@@ -129,25 +129,19 @@ export class Workload {
 
   /** The first `count` orders, one a frame, each with a client order id that no other has, or without. */
   single(count: number, named: boolean): Operations {
-    const frames = new ClientFrames();
     const bodies = this.bodies();
-    for (let i = 0; i < count; i++) {
+    return placements(count, (i) => {
       const order = itemAt(bodies, i % TEMPLATES);
-      const data = named ? `{"client_order_id":"${this.nextUuid()}",${order.slice(1)}` : order;
-      frames.add(`{"id":${operationId(i)},"op":"order.place","data":${data}}`);
-    }
-    return { frames, ordersPerFrame: 1 };
+      return named ? `{"client_order_id":"${this.nextUuid()}",${order.slice(1)}` : order;
+    });
   }
 
   /** So many orders that are rejected, one a frame: in turn for a price out of bounds and for lack of shares. */
   rejected(count: number): Operations {
-    const frames = new ClientFrames();
-    for (let i = 0; i < count; i++) {
-      const { body } = itemAt(this.templates, i % TEMPLATES);
+    return placements(count, (i) => {
       const wrong = i % 2 === 0 ? { price: 0 } : { side: Side.sell, quantity: MAX_QUANTITY * SETS };
-      frames.add(`{"id":${operationId(i)},"op":"order.place","data":${JSON.stringify({ ...body, ...wrong })}}`);
-    }
-    return { frames, ordersPerFrame: 1 };
+      return JSON.stringify({ ...itemAt(this.templates, i % TEMPLATES).body, ...wrong });
+    });
   }
 
   /** The first `count` orders, so many a frame. */
@@ -190,6 +184,13 @@ export class Workload {
   private nextUuid(): string {
     return UUID_START + String(++this.namedSoFar).padStart(UUID_END_DIGITS, "0");
   }
+}
+
+/** @param bodyAt the JSON body of each order */
+function placements(count: number, bodyAt: (index: number) => string): Operations {
+  const frames = new ClientFrames();
+  for (let i = 0; i < count; i++) frames.add(`{"id":${operationId(i)},"op":"order.place","data":${bodyAt(i)}}`);
+  return { frames, ordersPerFrame: 1 };
 }
 
 function bodyOf(market: ListedMarket, side: number, price: number, quantity: number): Record<string, number> {
