@@ -1,5 +1,4 @@
 /** Constructs what operators decide on: approvals by two persons, withdrawals, the life of markets, suspensions. */
-
 import { Reason } from "../../engine/constants.ts";
 import { loadApprovals, loadPendingWithdrawals } from "../../engine/projection/load/wallet.ts";
 import { Approvals } from "../accounts/approvals.ts";
@@ -7,8 +6,8 @@ import { Suspensions } from "../accounts/suspensions.ts";
 import type { Logger } from "../logger.ts";
 import { MarketLifecycle } from "../markets/lifecycle.ts";
 import { Pictures } from "../markets/pictures.ts";
+import { textReply } from "../orders/json-reply.ts";
 import { LogUpkeep } from "../service/log-upkeep.ts";
-import { textReply } from "../trading/text-reply.ts";
 import { Withdrawals } from "../wallet/withdrawals.ts";
 import type { AccountServices } from "./account-services.ts";
 import type { Config } from "./config.ts";

@@ -2,7 +2,6 @@
  * Constructs what trades and what reads about trading: the exchange over its rings, order entry, market lists and feed,
  * the reads of history and the writer of account changes. The order of construction follows the flow of an order.
  */
-
 import { Reason } from "../../engine/constants.ts";
 import { loadCancelTimers } from "../../engine/projection/load/accounts.ts";
 import { loadUpdateSequences } from "../../engine/projection/load/orders.ts";
@@ -14,6 +13,7 @@ import { MarketCatalog } from "../markets/catalog.ts";
 import { MarketFeed } from "../markets/feed.ts";
 import { MarketLists } from "../markets/lists.ts";
 import { MarketSearch } from "../markets/search.ts";
+import { textReply } from "../orders/json-reply.ts";
 import { Exports } from "../queries/exports.ts";
 import { History } from "../queries/history.ts";
 import { LogFaults } from "../queries/log-faults.ts";
@@ -25,7 +25,6 @@ import { Exchange } from "../trading/exchange.ts";
 import { OrderEntry } from "../trading/order-entry.ts";
 import type { OrderStore } from "../trading/order-store.ts";
 import { OrderTimes } from "../trading/order-times.ts";
-import { textReply } from "../trading/text-reply.ts";
 import { readTotals } from "../trading/totals.ts";
 import type { GatewayLoop } from "../trading/types.ts";
 import { Counters } from "../util/counters.ts";

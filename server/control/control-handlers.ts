@@ -2,7 +2,6 @@
  * Responds to requests of the control socket: every route for operators, as over HTTP but without a token, and the
  * commands that the API lacks (server-commands.ts). Everyone who may open the socket may do all of it.
  */
-
 import Type from "typebox";
 import type { Clock } from "../../engine/util/clock.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
@@ -16,7 +15,7 @@ import { pathPattern, type RequestReply, type RouteRequest } from "../http/route
 import { closed as closedSchema } from "../http/schemas.ts";
 import { compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
-import { type OrderReport, reportJson } from "../orders/order-json.ts";
+import { JsonReply } from "../orders/json-reply.ts";
 import type { OrderedReads } from "../trading/types.ts";
 import { createServerCommands, type ServerCommandOptions } from "./server-commands.ts";
 
@@ -78,7 +77,7 @@ export function createControlHandlers(options: ControlOptions): (line: Buffer | 
 }
 
 /** Passes the envelope's text to `respond`, which ignores every call after the first. */
-class ControlReply implements RequestReply {
+class ControlReply extends JsonReply implements RequestReply {
   readonly requestId = newRequestId();
   /** Nothing limits the shell. */
   rate = null;
@@ -86,12 +85,9 @@ class ControlReply implements RequestReply {
   private readonly logger: Logger;
 
   constructor(respond: (body: string) => void, logger: Logger) {
+    super();
     this.respond = respond;
     this.logger = logger;
-  }
-
-  order(report: OrderReport): void {
-    this.data(reportJson(report));
   }
 
   data(json: string): void {

@@ -9,7 +9,7 @@ import { gzip } from "node:zlib";
 import { systemClock } from "../../engine/util/clock.ts";
 import { type ApiError, asApiError } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
-import { type OrderReport, reportJson } from "../orders/order-json.ts";
+import { JsonReply } from "../orders/json-reply.ts";
 import type { Counters } from "../util/counters.ts";
 import { prefers } from "./content-negotiation.ts";
 import type { Header } from "./deprecation.ts";
@@ -123,7 +123,7 @@ export interface ReplyOptions {
 }
 
 /** `data` and `error` make it a `Reply` of trading. Calls after the first one do nothing. */
-export class HttpReply implements RequestReply {
+export class HttpReply extends JsonReply implements RequestReply {
   readonly requestId: string;
   /** The remaining allowance of the rate limits that counted the request. */
   rate: RateState | null = null;
@@ -147,6 +147,7 @@ export class HttpReply implements RequestReply {
   private onAborted: () => void = () => {};
 
   constructor(res: HttpResponse, { requestId, accept, isLast }: RequestHead, options: ReplyOptions) {
+    super();
     this.res = res;
     this.requestId = requestId !== "" && REQUEST_ID.test(requestId) ? requestId : newRequestId();
     this.options = options;
@@ -178,10 +179,6 @@ export class HttpReply implements RequestReply {
   header(name: string, value: string): void {
     this.headers ??= [];
     this.headers.push([name, value]);
-  }
-
-  order(report: OrderReport): void {
-    this.data(reportJson(report));
   }
 
   data(json: string): void {

@@ -94,12 +94,12 @@ interface Finding {
   readonly params: object;
 }
 
-/** @param field of the checked value in the body; "" where it is the body */
+/** @param field the plain field that was checked, "" for the whole body */
 function explain(errors: readonly Finding[], field = ""): ApiError {
   const found = errors.find(({ keyword }) => keyword === "additionalProperties") ?? errors[0];
   if (found === undefined) return badRequest("invalid request");
   const params = found.params as Record<string, unknown>;
-  const path = field + found.instancePath.slice(field === "" ? 1 : 0).replaceAll("/", ".");
+  const path = field === "" ? found.instancePath.slice(1).replaceAll("/", ".") : field;
   if (found.keyword === "additionalProperties") {
     const unknown = params["additionalProperties"] as string[] | undefined;
     return badRequest(`${fieldName(path, unknown?.[0])}: unknown field`);

@@ -17,6 +17,7 @@ import type { User } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { proposalDecidedMail } from "../messages/mail-templates.ts";
 import type { Notifier } from "../messages/notifier.ts";
+import { textReply } from "../orders/json-reply.ts";
 import type { Reply } from "../trading/types.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
@@ -221,7 +222,7 @@ export class MarketLifecycle {
           market,
           step,
           entry.at,
-          { order: () => resolve(), data: () => resolve(), error: reject },
+          textReply(() => resolve(), reject),
           begin,
         );
       });

@@ -3,7 +3,6 @@
  * other. Only where one lacks money, shares or activity that an earlier operation may free does the batch wait for the
  * earlier ones and retry it. Formats nothing.
  */
-
 import { ApiError, ErrorKind } from "../errors.ts";
 import type { OrderReport } from "../orders/order-json.ts";
 import type { Exchange } from "./exchange.ts";
@@ -21,7 +20,7 @@ const RETRYABLE: readonly ErrorKind[] = [
 ];
 
 /** The reply to one operation of a batch. */
-class OperationReply implements Reply {
+class BatchOperationReply implements Reply {
   private readonly batch: Batch;
   private readonly index: number;
 
@@ -31,7 +30,7 @@ class OperationReply implements Reply {
   }
 
   order(report: OrderReport): void {
-    this.batch.placed(this.index, report);
+    this.batch.succeeded(this.index, report);
   }
 
   data(): void {
@@ -50,7 +49,6 @@ class Batch {
   private next = 0;
   /** Operations started and without a reply. */
   private outstanding = 0;
-  private rejections = 0;
   private running = false;
 
   constructor(exchange: Exchange, operations: readonly Operation[], sink: BatchSink) {
@@ -72,7 +70,7 @@ class Batch {
   private start(index: number, now: number): boolean {
     this.outstanding++;
     try {
-      this.operations[index]!(now, new OperationReply(this, index));
+      this.operations[index]!(now, new BatchOperationReply(this, index));
     } catch (error) {
       this.outstanding--;
       const rejection = error instanceof ApiError ? error : null;
@@ -83,7 +81,7 @@ class Batch {
     return true;
   }
 
-  placed(index: number, report: OrderReport): void {
+  succeeded(index: number, report: OrderReport): void {
     this.outstanding--;
     this.sink.order(index, report);
     if (!this.running) this.continue();
@@ -96,7 +94,6 @@ class Batch {
   }
 
   private reject(index: number, error: ApiError): void {
-    this.rejections++;
     this.exchange.counters.rejected(error);
     this.sink.rejected(index, error);
   }
@@ -105,7 +102,7 @@ class Batch {
     if (this.outstanding > 0) return;
     // The rest starts once the events of this turn have taken effect.
     if (this.next < this.operations.length) this.exchange.turn.afterTurn(() => this.run(this.exchange.clock.now()));
-    else this.sink.done(this.rejections);
+    else this.sink.done();
   }
 }
 

@@ -2,7 +2,6 @@
  * Projects committed engine events into the gateway's memory: live orders, holds, the ledger and the markets' public state;
  * replies to clients and publishes updates on the way. Nothing that a client sees leaves before its commit.
  */
-
 import { matchFeesMicro } from "../../engine/book/match-fees.ts";
 import { isFinal, OrderStatus, Reason, Role, Side } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
@@ -27,7 +26,7 @@ import type { OrderedReadQueue } from "./ordered-reads.ts";
 import type { PendingReplies } from "./pending-replies.ts";
 import type { RecentlyEndedOrders } from "./recently-ended-orders.ts";
 import { amendRejection, orderFinished } from "./rejections.ts";
-import { SlotReport } from "./slot-report.ts";
+import { NO_TRADES, SlotReport } from "./slot-report.ts";
 import type { GatewayLoop, MarketListener, UserListener } from "./types.ts";
 import type { UserUpdates } from "./user-updates.ts";
 
@@ -48,8 +47,6 @@ export interface EventProjectionParts {
   readonly reads: OrderedReadQueue;
   readonly timeline: Timeline;
 }
-
-const NO_FILLS: readonly FillView[] = [];
 
 export class EventProjection {
   private readonly parts: EventProjectionParts;
@@ -139,7 +136,7 @@ export class EventProjection {
     counters.orders++;
     times.reply(slot);
     this.changed(slot);
-    if (event.isUpdate) this.setState(event, NO_FILLS);
+    if (event.isUpdate) this.setState(event);
   }
 
   private orderFilled(event: EngineEvent): void {
@@ -153,7 +150,7 @@ export class EventProjection {
     if (event.endsMatch) this.publishTrade(event);
     store.remaining[slot] = event.remaining;
     const isHeard = this.users.listens(user);
-    if (event.role === Role.maker) return this.setState(event, isHeard ? [this.fillOf(event)] : NO_FILLS);
+    if (event.role === Role.maker) return this.setState(event, isHeard ? [this.fillOf(event)] : NO_TRADES);
     if (isHeard) this.takerFills.push(this.fillOf(event));
     if (!event.endsUpdate) return;
     const fills = this.takerFills;
@@ -176,7 +173,7 @@ export class EventProjection {
     if (correlationId < 0) pending.resolveCancel(correlationId, store.ids[slot]!);
     else if (correlationId > 0) pending.resolve(correlationId)?.order(this.report.live(slot));
     this.changed(slot);
-    this.setState(event, NO_FILLS);
+    this.setState(event);
   }
 
   /** The fill that the ledger has just booked. */
@@ -228,7 +225,7 @@ export class EventProjection {
     const { slot, status, remaining, time, correlationId } = event;
     const reply = this.parts.pending.resolve(correlationId);
     reply?.order(this.report.at(slot, status, Reason.none, remaining, time));
-    this.setState(event, NO_FILLS);
+    this.setState(event);
   }
 
   private amendRejected(event: EngineEvent): void {
@@ -277,7 +274,7 @@ export class EventProjection {
   // ---------------------------------------------------------------- an order's state
 
   /** Sets an order's new state, publishes it, and removes the order where the state is final. */
-  private setState(event: EngineEvent, fills: readonly FillView[]): void {
+  private setState(event: EngineEvent, fills: readonly FillView[] = NO_TRADES): void {
     const { store, counters, updates, times } = this.parts;
     const { slot, status, reason, remaining, time, userSequence } = event;
     const user = store.users[slot]!;

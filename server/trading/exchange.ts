@@ -6,11 +6,11 @@
  * engine matches, the log commits  4. `turn` finds the committed events  5. `projection` applies them: 202 to the
  * client, ledger, book, `order.updated`  6. `users` and `markets` receive the updates.
  */
-
 import type { Ledger } from "../../engine/ledger.ts";
 import type { Clock } from "../../engine/util/clock.ts";
 import { type ApiError, outcomeUnknown } from "../errors.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
+import { textReply } from "../orders/json-reply.ts";
 import type { Counters } from "../util/counters.ts";
 import type { Timeline } from "../util/timeline.ts";
 import { TradingGate } from "../writes/trading-gate.ts";
@@ -31,7 +31,6 @@ import { PendingReplies } from "./pending-replies.ts";
 import { RecentlyEndedOrders } from "./recently-ended-orders.ts";
 import { Restore } from "./restore.ts";
 import { Settlement } from "./settlement.ts";
-import { textReply } from "./text-reply.ts";
 import { TurnLoop, type TurnParts } from "./turn-loop.ts";
 import type { EngineLink, GatewayLoop, MarketListener, UserListener } from "./types.ts";
 import { UserUpdates } from "./user-updates.ts";

@@ -2,7 +2,6 @@
  * Replaces all of a user's quotes in a market at once: one chain of commands, in which nothing of anyone else is matched,
  * and one commit. Plans the replacement, checks and funds it, then writes the chain; the reply completes as its events come.
  */
-
 import { OrderType, Reason, restingTimeInForce, Side } from "../../engine/constants.ts";
 import { MAX_CHAIN_COMMANDS } from "../../engine/limits.ts";
 import { notionalMicro } from "../../engine/money.ts";
@@ -11,6 +10,7 @@ import { assert } from "../../engine/util/assert.ts";
 import { ApiError, asApiError, badRequest, notFound } from "../errors.ts";
 import { successBody } from "../http/reply.ts";
 import type { Market } from "../markets/types.ts";
+import { textReply } from "../orders/json-reply.ts";
 import { type OrderReport, reportJson } from "../orders/order-json.ts";
 import { CompositeReply } from "./composite-reply.ts";
 import type { Exchange } from "./exchange.ts";
@@ -28,7 +28,6 @@ import {
 import { disconnectFlag, IN_FLIGHT, MARK_ENDING, type OrderStore } from "./order-store.ts";
 import { exchangeIsFull, quotesTooLate, tooManyInFlight } from "./rejections.ts";
 import { SlotReport } from "./slot-report.ts";
-import { textReply } from "./text-reply.ts";
 import type { OrderEntryOptions, Origin, Quote, QuoteTerms, Reply, Trader } from "./types.ts";
 
 /** A request to replace a user's quotes in a market. */

@@ -1,10 +1,10 @@
-/** The orders in memory as replies and updates show them: views of the order store, which hold nothing of their own but the state. */
+/** The orders in memory as replies and updates report them. */
 import { OrderStatus, Reason } from "../../engine/constants.ts";
 import type { FillView, OrderReport, Timestamps } from "../orders/order-json.ts";
 import { IN_FLIGHT, type OrderStore } from "./order-store.ts";
 import type { Placement } from "./types.ts";
 
-const NO_TRADES: readonly FillView[] = [];
+export const NO_TRADES: readonly FillView[] = [];
 
 /**
  * The order in a slot, moved from order to order: valid until it moves on. Its texts are read from the store when they are
@@ -69,7 +69,7 @@ export class SlotReport implements OrderReport {
   }
 }
 
-/** A report that outlives its call. Its trades never change. Spelled out: each update of a batch is copied, and a spread is slow. */
+/** A report that outlives its call; its trades never change. Spelled out: several engines copy each update, and a spread is slow. */
 export function copyReport(report: OrderReport, timestamps = report.timestamps): OrderReport {
   return {
     id: report.id,

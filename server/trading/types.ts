@@ -1,5 +1,4 @@
 /** The shapes that order entry and the turn loop take and return; every room may import them. */
-
 import type { LedgerTotals } from "../../engine/ledger.ts";
 import type { RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
@@ -125,8 +124,7 @@ export interface BatchSink {
   /** The operation's order, committed. @param report valid during the call */
   order(index: number, report: OrderReport): void;
   rejected(index: number, error: ApiError): void;
-  /** @param rejected operations */
-  done(rejected: number): void;
+  done(): void;
 }
 
 /** Delays reads of a user's own state until the messages about what they show are queued. */

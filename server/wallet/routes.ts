@@ -1,5 +1,4 @@
 /** The wallet's routes: balance, positions, complete sets, transactions, deposits and withdrawals. */
-
 import type { KeptRequest } from "../../engine/log/request.ts";
 import { actorOf, audit, contextOf } from "../accounts/audit.ts";
 import { badRequest, notFound } from "../errors.ts";
@@ -9,13 +8,13 @@ import { checkSpan, Listing, ownList } from "../http/paging.ts";
 import { OWN_READ, OWN_SESSION, pathId, type Route, route } from "../http/route.ts";
 import { PageQuery, pageOf } from "../http/schemas.ts";
 import { balanceJson, balanceView, positionJson, positionsOf, positionView, solvencyView } from "../markets/views.ts";
+import { textReply } from "../orders/json-reply.ts";
 import { CSV } from "../queries/exports.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Payment, Withdrawal } from "../queries/payment-reader.ts";
 import { checkLive } from "../sign-in/authenticator.ts";
 import { setsJson } from "../trading/event-projection.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
-import { textReply } from "../trading/text-reply.ts";
 import type { ExchangeTotals, Reply } from "../trading/types.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import { depositReference } from "./deposit-reference.ts";

@@ -57,6 +57,8 @@ interface OpenSocket extends WebSocket<SocketData> {
   connection: SocketConnection;
 }
 
+const connectionOf = (socket: WebSocket<SocketData>): SocketConnection => (socket as OpenSocket).connection;
+
 export interface SocketOptions extends UpgradeOptions, OperationOptions {
   readonly authenticator: Authenticator;
   readonly entry: OrderEntry;
@@ -123,12 +125,12 @@ export class SocketHub implements UserSink<string, AccountUpdate>, OperationHost
       maxBackpressure: SOCKET_BACKPRESSURE_BYTES,
       upgrade: (res, req, context) => this.upgrade.run(res, req, context),
       open: (socket) => this.open(socket),
-      message: (socket, message, isBinary) => this.receive((socket as OpenSocket).connection, message, isBinary),
-      ping: (socket) => void this.endIfFlooding(socket.getUserData().connection, 0, this.options.clock.now()),
-      pong: (socket) => void this.endIfFlooding(socket.getUserData().connection, 0, this.options.clock.now()),
-      drain: (socket) => this.drained(socket.getUserData().connection),
-      dropped: (socket) => void this.slow.add(socket.getUserData().connection),
-      close: (socket) => this.close(socket.getUserData().connection),
+      message: (socket, message, isBinary) => this.receive(connectionOf(socket), message, isBinary),
+      ping: (socket) => void this.endIfFlooding(connectionOf(socket), 0, this.options.clock.now()),
+      pong: (socket) => void this.endIfFlooding(connectionOf(socket), 0, this.options.clock.now()),
+      drain: (socket) => this.drained(connectionOf(socket)),
+      dropped: (socket) => void this.slow.add(connectionOf(socket)),
+      close: (socket) => this.close(connectionOf(socket)),
     });
   }
 

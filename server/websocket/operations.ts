@@ -16,7 +16,7 @@ import { errorFields, newRequestId } from "../http/reply.ts";
 import type { RequestReply, RouteRequest } from "../http/route.ts";
 import { type Check, compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
-import { type OrderReport, reportJson } from "../orders/order-json.ts";
+import { JsonReply } from "../orders/json-reply.ts";
 import type { OrderedReads } from "../trading/types.ts";
 import type { Counters } from "../util/counters.ts";
 import type { Channels } from "./channels.ts";
@@ -51,7 +51,7 @@ export interface OperationHost {
 }
 
 /** The response to one operation of a connection. */
-class OperationReply implements RequestReply {
+class OperationReply extends JsonReply implements RequestReply {
   /** As the client gave it. */
   id: number | null = null;
   /** The remaining allowance of the rate limits; null: nothing is limited; undefined: limits don't count the operation. */
@@ -65,6 +65,7 @@ class OperationReply implements RequestReply {
   private isAnswered = false;
 
   constructor(connection: SocketConnection, hub: OperationHost, options: OperationOptions) {
+    super();
     this.connection = connection;
     this.hub = hub;
     this.options = options;
@@ -73,10 +74,6 @@ class OperationReply implements RequestReply {
   get requestId(): string {
     this.ownRequestId ??= newRequestId();
     return this.ownRequestId;
-  }
-
-  order(report: OrderReport): void {
-    this.data(reportJson(report));
   }
 
   data(json: string): void {

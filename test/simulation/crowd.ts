@@ -2,12 +2,11 @@
  * What the clients of a simulated exchange have in common: the random source that decides what each does next, the current
  * life, who the users are, and the requests that await a reply. Knows no kind of request.
  */
-
 import { ApiError } from "../../server/errors.ts";
 import { isTradable } from "../../server/markets/registry.ts";
 import type { Market } from "../../server/markets/types.ts";
-import { type OrderReport, reportJson } from "../../server/orders/order-json.ts";
-import type { Reply, Trader } from "../../server/trading/types.ts";
+import { JsonReply } from "../../server/orders/json-reply.ts";
+import type { Trader } from "../../server/trading/types.ts";
 import { ensure } from "../engine/book/harness.ts";
 import type { Random } from "../support/random.ts";
 import type { Committed } from "./committed.ts";
@@ -24,7 +23,7 @@ const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 const FEW_ORDERS = 4;
 
 /** A request of a client that awaits one reply. */
-export class PendingRequest implements Reply {
+export class PendingRequest extends JsonReply {
   /** For messages: what kind of request it is. */
   readonly name: string;
   private replies = 0;
@@ -32,14 +31,11 @@ export class PendingRequest implements Reply {
   private readonly onReply: (json: string) => void;
 
   constructor(crowd: Crowd, name: string, onReply: (json: string) => void) {
+    super();
     this.crowd = crowd;
     this.name = name;
     this.onReply = onReply;
     crowd.sent(this);
-  }
-
-  order(report: OrderReport): void {
-    this.data(reportJson(report));
   }
 
   data(json: string): void {

@@ -2,7 +2,6 @@
  * The messages that the gateway publishes to simulated clients, checked against the committed state: no message may
  * precede its commit, and no update may be missing or come twice.
  */
-
 import { MarketStatus, ORDER_STATUSES, OrderType, REASONS } from "../../engine/constants.ts";
 import type { Market } from "../../server/markets/types.ts";
 import { type OrderReport, reportJson } from "../../server/orders/order-json.ts";

@@ -1,10 +1,9 @@
 /** A reply composed of several events, abandoned before the last of them arrives. */
-
 import { expect, test } from "vitest";
 import { ApiError, ErrorKind } from "../../server/errors.ts";
+import { textReply } from "../../server/orders/json-reply.ts";
 import { CompositeReply } from "../../server/trading/composite-reply.ts";
 import { PendingReplies } from "../../server/trading/pending-replies.ts";
-import { textReply } from "../../server/trading/text-reply.ts";
 
 test("events that arrive after a reply was abandoned defer no messages", () => {
   const pending = new PendingReplies(1);
