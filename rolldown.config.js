@@ -157,6 +157,7 @@ async function makeBuild(name) {
       bundle(build, partial, past, "chunks/past"),
       bundlePage(buildPage, partial),
     ]);
+    fs.copyFileSync("server/websocket/sbe/sbe.xml", join(partial, "sbe.xml"));
     fs.renameSync(partial, made);
   } catch (error) {
     // Another build of the same sources was faster.

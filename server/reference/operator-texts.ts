@@ -310,4 +310,10 @@ export const SERVICE_TEXTS: OperationTexts = {
     tag: "Service",
     response: { asyncapi: "3.0.0", info: { title: "Prediction exchange: WebSocket" } },
   },
+  "GET /sbe.xml": {
+    id: "getBinarySchema",
+    tag: "Service",
+    response:
+      '<?xml version="1.0" encoding="UTF-8"?>\n<sbe:messageSchema xmlns:sbe="http://fixprotocol.io/2016/sbe" ...',
+  },
 };

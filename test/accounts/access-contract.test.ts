@@ -102,6 +102,7 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET */metrics", "public", 0],
   ["GET */openapi.json", "public", 0],
   ["GET */asyncapi.json", "public", 0],
+  ["GET /sbe.xml", "public", 0],
   ["GET /.well-known/jwks.json", "public", 0],
   ["GET */.well-known/jwks.json", "public", 0],
   ["GET */.well-known/oauth-authorization-server", "public", 0],

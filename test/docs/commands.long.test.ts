@@ -57,6 +57,7 @@ const SERVES: Readonly<Record<string, RegExp>> = {
 };
 
 const PICTURE = "npm run picture";
+const SBE = "npm run sbe";
 
 /** With these in place of what the reader fills in. */
 const VALUES: readonly (readonly [name: RegExp, value: string])[] = [
@@ -110,6 +111,7 @@ test("each is run by a test", () => {
     OURSELVES.includes(command) ||
     command in SERVES ||
     command === PICTURE ||
+    command === SBE ||
     command.startsWith("npm run admin") ||
     ELSEWHERE.some(([pattern]) => pattern.test(command));
   expect(documented().filter((command) => !known(command))).toEqual([]);
@@ -141,6 +143,17 @@ test.skipIf(NO_BROWSER)(PICTURE, { timeout: 320_000 }, async () => {
   const { code, output } = await run(PICTURE);
   expect([code, output]).toEqual([0, expect.stringContaining(picture)]);
   expect(statSync(picture).size).toBeGreaterThan(20_000);
+});
+
+test(SBE, { timeout: 120_000 }, async () => {
+  const codec = join(folder, "server/websocket/sbe/codec/requests.ts");
+  const before = readFileSync(codec, "utf8");
+  rmSync(codec);
+  // A build needs what it writes, so a checkout has it.
+  expect((await run("node dist/test/sbe/generate-run.js")).output).toContain("server/websocket/sbe/codec/requests.ts");
+  expect(readFileSync(codec, "utf8")).toBe(before);
+  const { code, output } = await run(SBE);
+  expect([code, output]).toEqual([0, expect.stringContaining("docs/sbe/exchange_sbe.h")]);
 });
 
 describe("the operator's commands, twice, on a stopped exchange", () => {

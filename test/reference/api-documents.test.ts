@@ -2,6 +2,7 @@
  * The API documents: the served documents cover the route table and the schemas completely, and each example matches the
  * schema next to it. api-linters.long.test.ts runs the linters of both formats.
  */
+import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BatchOperations } from "../../server/trading/schemas.ts";
@@ -58,6 +59,22 @@ describe("served", () => {
     const refused = await client.send("GET", path, { "Accept-Encoding": "gzip;q=0, *" }, null);
     expect([refused.headers["content-encoding"], refused.headers.vary]).toEqual([undefined, "Accept-Encoding"]);
   });
+});
+
+test("the binary protocol's schema is served as it is, to be kept and asked about", async () => {
+  const file = readFileSync(new URL("../../server/websocket/sbe/sbe.xml", import.meta.url));
+  const path = `${API_BASE}/sbe.xml`;
+  const { status, body, headers } = await client.send("GET", path, {}, null);
+  expect([status, headers["content-type"], headers["cache-control"]]).toEqual([
+    200,
+    "application/xml",
+    "public, no-cache",
+  ]);
+  expect(body.equals(file)).toBe(true);
+  const again = await client.send("GET", path, { "If-None-Match": headers.etag! }, null);
+  expect([again.status, again.body.length]).toEqual([304, 0]);
+  const zipped = await client.send("GET", path, { "Accept-Encoding": "gzip" }, null);
+  expect(gunzipSync(zipped.body).equals(file)).toBe(true);
 });
 
 describe("OpenAPI", () => {
