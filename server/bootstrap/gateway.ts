@@ -115,7 +115,7 @@ export function createGateway(options: GatewayOptions) {
   const connections = new Connections(room, () => hub.counts().connections, logger);
   connections.register(app);
   const hub = new SocketHub({ exchange, entry, history, routes, connections, ...sockets, ...access });
-  exchange.listen(hub.outbox, hub.channels);
+  exchange.listen(hub.users.outbox, hub.channels);
   hub.register();
   registerRoutes(app, routes, access);
   return { admission, hub, routes, site, throttle };

@@ -171,13 +171,12 @@ export interface MarketListener {
 }
 
 /**
- * Sends users' messages, which are formatted when something happens and sent in their turn. @typeParam Message about an
- * order @typeParam Update an account's change
+ * Sends users' messages: at once or, where they must wait, formatted when something happens and sent in their turn.
+ * @typeParam Message about an order @typeParam Update an account's change
  */
-export interface UserSink<Message, Update> {
-  listens(userId: number): boolean;
+export interface UserSink<Message, Update> extends Pick<UserListener, "listens" | "orderUpdated" | "accountChanged"> {
   /** @param report valid during the call */
-  orderMessage(sequence: number, at: number, report: OrderReport): Message;
+  orderMessage(userId: number, sequence: number, at: number, report: OrderReport): Message;
   sendOrder(userId: number, sequence: number, at: number, message: Message): void;
   /** Returns null where no connection receives it. */
   accountUpdate(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): Update | null;

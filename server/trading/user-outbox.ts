@@ -55,18 +55,16 @@ export class UserOutbox<Message, Update> implements UserListener {
 
   orderUpdated(userId: number, sequence: number, at: number, report: OrderReport): void {
     const last = this.newestDeferral(userId);
-    const message = this.sink.orderMessage(sequence, at, report);
-    if (last === undefined) this.sink.sendOrder(userId, sequence, at, message);
-    else last.messages.push({ kind: "order", sequence, at, message });
+    if (last === undefined) return this.sink.orderUpdated(userId, sequence, at, report);
+    const message = this.sink.orderMessage(userId, sequence, at, report);
+    last.messages.push({ kind: "order", sequence, at, message });
   }
 
-  /** An account's change is formatted when it happens, and sent when nothing older waits. */
   accountChanged(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): void {
-    const update = this.sink.accountUpdate(userId, sequence, at, outcomeIds);
-    if (update === null) return;
     const last = this.newestDeferral(userId);
-    if (last === undefined) this.sink.sendAccountUpdate(update);
-    else last.messages.push({ kind: "account", update });
+    if (last === undefined) return this.sink.accountChanged(userId, sequence, at, outcomeIds);
+    const update = this.sink.accountUpdate(userId, sequence, at, outcomeIds);
+    if (update !== null) last.messages.push({ kind: "account", update });
   }
 
   afterMessages(userId: number, callback: () => void): void {

@@ -11,14 +11,10 @@ import { type ApiError, asApiError } from "../errors.ts";
 import type { Connections } from "../http/connections.ts";
 import { MAX_TURN_MS } from "../http/limits.ts";
 import { API_BASE } from "../http/route.ts";
-import { balanceJson, balanceView, positionJson, positionsOf, positionView } from "../markets/views.ts";
-import { type OrderReport, reportJson } from "../orders/order-json.ts";
 import type { History } from "../queries/history.ts";
 import type { Authenticator } from "../sign-in/authenticator.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
-import type { UserSink } from "../trading/types.ts";
-import { UserOutbox } from "../trading/user-outbox.ts";
 import { MAX_CHARACTERS_PER_TURN } from "../util/limits.ts";
 import { Channels } from "./channels.ts";
 import {
@@ -29,6 +25,7 @@ import {
   type SocketConnection,
   type SocketData,
 } from "./connection.ts";
+import { Delivery } from "./delivery.ts";
 import {
   HEARTBEAT_MS,
   MAX_MESSAGES_OF_USER_PER_LONG_TURN,
@@ -44,6 +41,7 @@ import {
 import { type OperationHost, type OperationOptions, Operations } from "./operations.ts";
 import type { ReplayContext } from "./replay.ts";
 import { Upgrade, type UpgradeOptions } from "./upgrade.ts";
+import { addTo, removeFrom, UserStream } from "./user-stream.ts";
 
 /** A tick sends the heartbeats of one part of the connections; an interval has this many ticks. */
 const HEARTBEAT_PARTS = HEARTBEAT_MS / SOCKET_TICK_MS;
@@ -70,34 +68,21 @@ export interface SocketOptions extends UpgradeOptions, OperationOptions {
   readonly startedAt: number;
 }
 
-/** The messages about an account's change, and who receives them. */
-interface AccountUpdate {
-  readonly connections: readonly SocketConnection[];
-  /** ms since the epoch */
-  readonly at: number;
-  readonly messages: readonly string[];
-}
-
-export class SocketHub implements UserSink<string, AccountUpdate>, OperationHost {
+export class SocketHub implements OperationHost {
   readonly channels: Channels;
   readonly replays: ReplayContext;
+  readonly users: UserStream;
+  private readonly delivery: Delivery;
   private readonly options: SocketOptions;
   private readonly exchange: Exchange;
   private readonly upgrade: Upgrade;
   private readonly operations: Operations;
   private readonly connections = new Set<SocketConnection>();
-  /** Those that receive the user's order updates. */
-  private readonly byUser = new Map<number, Set<SocketConnection>>();
   private readonly byCredential = new Map<Credential, Set<SocketConnection>>();
   private readonly byHeartbeatPart = Array.from({ length: HEARTBEAT_PARTS }, () => new Set<SocketConnection>());
   private nextHeartbeatPart = 0;
   /** uWebSockets.js dropped a message to them: the next tick closes them. */
   private readonly slow = new Set<SocketConnection>();
-  /** Connections with messages to flush. */
-  private readonly unflushed = new Set<SocketConnection>();
-  /** Holds users' messages back while a composite reply is incomplete. */
-  readonly outbox = new UserOutbox(this);
-  private isFlushScheduled = false;
 
   constructor(options: SocketOptions) {
     const { app, exchange, history, counters, clock, startedAt } = options;
@@ -106,13 +91,9 @@ export class SocketHub implements UserSink<string, AccountUpdate>, OperationHost
     this.exchange = exchange;
     this.upgrade = new Upgrade(options, () => this.connections.size);
     this.channels = new Channels(app, registry, ledger, counters.webSocket, { timeline, clock, startedAt });
-    this.replays = {
-      exchange,
-      history,
-      send: (connection, message) => this.send(connection, message),
-      flush: () => this.flush(),
-      sendAccount: (connection) => this.sendAccount(connection),
-    };
+    this.delivery = new Delivery(options.guard);
+    this.users = new UserStream(exchange, this.delivery);
+    this.replays = { exchange, history, delivery: this.delivery, users: this.users };
     this.operations = new Operations(options, this);
   }
 
@@ -198,11 +179,11 @@ export class SocketHub implements UserSink<string, AccountUpdate>, OperationHost
     removeFrom(this.byCredential, before.credential, connection);
     addTo(this.byCredential, principal.credential, connection);
     if (!connection.receivesOrders) {
-      removeFrom(this.byUser, principal.userId, connection);
+      this.users.remove(principal.userId, connection);
       const { replay } = connection;
       connection.replay = null;
       replay?.ended();
-    } else if (this.byUser.get(principal.userId)?.has(connection) !== true) this.join(connection, principal);
+    } else if (!this.users.has(principal.userId, connection)) this.join(connection, principal);
   }
 
   // ---------------------------------------------------------------- one connection
@@ -225,11 +206,11 @@ export class SocketHub implements UserSink<string, AccountUpdate>, OperationHost
     this.connections.delete(connection);
     this.upgrade.releaseAddress(connection.address);
     this.heartbeatPartOf(connection)?.delete(connection);
-    this.unflushed.delete(connection);
+    this.delivery.forget(connection);
     this.slow.delete(connection);
     this.channels.closed(connection);
     if (principal === null) return;
-    removeFrom(this.byUser, principal.userId, connection);
+    this.users.remove(principal.userId, connection);
     removeFrom(this.byCredential, principal.credential, connection);
     this.options.entry.endConnection(principal.userId, origin.connection);
   }
@@ -241,7 +222,7 @@ export class SocketHub implements UserSink<string, AccountUpdate>, OperationHost
   /** From now on the connection receives what its principal may see. */
   private join(connection: SocketConnection, principal: Principal): void {
     addTo(this.byCredential, principal.credential, connection);
-    if (connection.receivesOrders) addTo(this.byUser, principal.userId, connection);
+    if (connection.receivesOrders) this.users.add(principal.userId, connection);
     connection.orderSequence = this.exchange.updates.sequenceOf(principal.userId);
     connection.updatedAt = this.exchange.updates.publishedUntil();
     // The token may have been revoked during the upgrade.
@@ -259,7 +240,7 @@ export class SocketHub implements UserSink<string, AccountUpdate>, OperationHost
     webSocket.requests++;
     webSocket.receivedBytes += message.byteLength;
     this.operations.run(connection, message, isBinary, now);
-    this.flush();
+    this.delivery.flush();
   }
 
   /**
@@ -291,10 +272,10 @@ export class SocketHub implements UserSink<string, AccountUpdate>, OperationHost
       const snapshot = this.channels.start(connection, topic);
       if (snapshot === null) continue;
       characters += snapshot.length;
-      this.send(connection, snapshot);
+      this.delivery.send(connection, snapshot);
     }
     connection.pendingSubscriptions = connection.pendingSubscriptions.slice(started);
-    this.flush();
+    this.delivery.flush();
     if (connection.pendingSubscriptions.length === 0) return;
     connection.hasSnapshotsScheduled = true;
     setImmediate(() => {
@@ -308,103 +289,9 @@ export class SocketHub implements UserSink<string, AccountUpdate>, OperationHost
     if (connection.pendingSubscriptions.length > 0 && !connection.hasSnapshotsScheduled) this.sendSnapshots(connection);
   }
 
-  private send(connection: SocketConnection, message: string): void {
-    if (connection.push(message)) this.unflushed.add(connection);
-  }
-
-  /** Sends a response, at the latest when the current microtasks end. */
   respond(connection: SocketConnection, message: string): void {
-    this.send(connection, message);
-    if (this.isFlushScheduled) return;
-    this.isFlushScheduled = true;
-    queueMicrotask(this.flushScheduled);
-  }
-
-  private readonly flushScheduled = (): void => {
-    this.isFlushScheduled = false;
-    this.flush();
-  };
-
-  /** Writes out what the connections were sent. */
-  flush(): void {
-    const { guard } = this.options;
-    // A response leaves before the messages about what it responds to, and a read before news that is newer.
-    if (guard.deferred.length > 0) guard.release();
-    if (this.unflushed.size === 0) return;
-    for (const connection of this.unflushed) connection.flush();
-    this.unflushed.clear();
-  }
-
-  // ---------------------------------------------------------------- UserSink
-
-  listens(userId: number): boolean {
-    return this.byUser.has(userId);
-  }
-
-  orderMessage(sequence: number, at: number, report: OrderReport): string {
-    return frame("order.updated", sequence, at, reportJson(report));
-  }
-
-  /** A connection that opened after the update was published starts behind it: its `orderSequence` says so. */
-  sendOrder(userId: number, sequence: number, at: number, message: string): void {
-    const connections = this.byUser.get(userId);
-    if (connections === undefined) return;
-    for (const connection of connections) {
-      if (connection.replay !== null) connection.replay.defer(sequence, message);
-      else if (sequence > connection.orderSequence) {
-        connection.orderSequence = sequence;
-        connection.updatedAt = at;
-        this.send(connection, message);
-      }
-    }
-  }
-
-  accountUpdate(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): AccountUpdate | null {
-    const connections: SocketConnection[] = [];
-    for (const connection of this.byUser.get(userId) ?? []) {
-      // At its end, a replay sends its connection the whole account.
-      if (connection.replay !== null) connection.replay.deferAccount();
-      else if (connection.receivesAccount) connections.push(connection);
-    }
-    if (connections.length === 0) return null;
-    const positions: number[] = [];
-    for (const outcomeId of outcomeIds) positions.push(this.exchange.ledger.findPosition(userId, outcomeId));
-    return { connections, at, messages: this.accountMessages(userId, sequence, at, positions) };
-  }
-
-  sendAccountUpdate({ connections, at, messages }: AccountUpdate): void {
-    for (const connection of connections) {
-      // While the update was deferred, a replay may have started, or a token with fewer scopes replaced the old one.
-      if (connection.replay !== null) connection.replay.deferAccount();
-      else if (connection.receivesAccount) {
-        connection.updatedAt = at;
-        for (const message of messages) this.send(connection, message);
-      }
-    }
-  }
-
-  private accountMessages(userId: number, sequence: number, at: number, positions: readonly number[]): string[] {
-    const { ledger, registry } = this.exchange;
-    const balance = balanceJson(balanceView(ledger, userId));
-    const messages = [frame("balance.updated", sequence, at, balance)];
-    for (const position of positions) {
-      const view = positionJson(positionView(ledger, registry, position));
-      messages.push(frame("position.updated", sequence, at, view));
-    }
-    return messages;
-  }
-
-  /** Sends a connection its balance and all positions, as of the last order update that was sent. */
-  private sendAccount(connection: SocketConnection): void {
-    const { principal } = connection;
-    if (principal === null || !connection.receivesAccount) return;
-    const { exchange } = this;
-    const { userId } = principal;
-    const positions = positionsOf(exchange.ledger, userId);
-    connection.updatedAt = exchange.updates.publishedUntil();
-    const sequence = exchange.updates.sequenceOf(userId);
-    const messages = this.accountMessages(userId, sequence, connection.updatedAt, positions);
-    for (const message of messages) this.send(connection, message);
+    this.delivery.send(connection, message);
+    this.delivery.flushSoon();
   }
 
   // ---------------------------------------------------------------- timers
@@ -414,10 +301,10 @@ export class SocketHub implements UserSink<string, AccountUpdate>, OperationHost
     this.channels.publishTickers(this.exchange.timeline.stamp(now));
     const publishedUntil = this.exchange.updates.publishedUntil();
     for (const connection of this.byHeartbeatPart[this.nextHeartbeatPart] ?? []) {
-      this.send(connection, this.heartbeat(connection, publishedUntil));
+      this.delivery.send(connection, this.heartbeat(connection, publishedUntil));
     }
     this.nextHeartbeatPart = (this.nextHeartbeatPart + 1) % HEARTBEAT_PARTS;
-    this.flush();
+    this.delivery.flush();
     for (let i = 0; i < PARTS_CHECKED_PER_TICK; i++) {
       const part = (this.nextHeartbeatPart * PARTS_CHECKED_PER_TICK + i) % HEARTBEAT_PARTS;
       for (const connection of this.byHeartbeatPart[part] ?? []) {
@@ -445,18 +332,6 @@ export class SocketHub implements UserSink<string, AccountUpdate>, OperationHost
 
   /** Some order updates of its user are still to be sent. */
   private isBehind({ replay }: SocketConnection, userId: number): boolean {
-    return replay !== null || this.outbox.defers(userId);
+    return replay !== null || this.users.outbox.defers(userId);
   }
-}
-
-function addTo<K>(groups: Map<K, Set<SocketConnection>>, key: K, connection: SocketConnection): void {
-  const members = groups.get(key);
-  if (members === undefined) groups.set(key, new Set([connection]));
-  else members.add(connection);
-}
-
-function removeFrom<K>(groups: Map<K, Set<SocketConnection>>, key: K, connection: SocketConnection): void {
-  const members = groups.get(key);
-  members?.delete(connection);
-  if (members?.size === 0) groups.delete(key);
 }

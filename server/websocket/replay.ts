@@ -9,18 +9,17 @@ import type { History } from "../queries/history.ts";
 import type { UpdatesPage } from "../queries/types.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import { frame, type SocketConnection } from "./connection.ts";
+import type { Delivery } from "./delivery.ts";
 import { MAX_DEFERRED_UPDATE_BYTES, MAX_REPLAY_AHEAD_BYTES, REPLAY_PAGE, REPLAY_SLICE_BYTES } from "./limits.ts";
 import type { ActiveReplay } from "./types.ts";
+import type { UserStream } from "./user-stream.ts";
 
 /** What a replay needs of the hub. */
 export interface ReplayContext {
   readonly exchange: Exchange;
   readonly history: History;
-  /** Sends the connection a message with the next flush. */
-  send(connection: SocketConnection, message: string): void;
-  flush(): void;
-  /** Sends the connection its balance and positions. */
-  sendAccount(connection: SocketConnection): void;
+  readonly delivery: Delivery;
+  readonly users: Pick<UserStream, "sendAccount">;
 }
 
 /**
@@ -167,7 +166,7 @@ export class Replay implements ActiveReplay {
     let bytes = 0;
     for (const { sequence, at, json } of items) {
       this.assertNext(sequence);
-      context.send(connection, frame("order.updated", sequence, at, json));
+      context.delivery.send(connection, frame("order.updated", sequence, at, json));
       this.sequence = sequence;
       connection.orderSequence = sequence;
       connection.updatedAt = at;
@@ -188,7 +187,7 @@ export class Replay implements ActiveReplay {
 
   /** Flushes, and waits until the peer has read most of it: a replay makes no client a slow consumer. */
   private async waitForRoom(): Promise<void> {
-    this.context.flush();
+    this.context.delivery.flush();
     while (!this.isOver && this.connection.buffered > MAX_REPLAY_AHEAD_BYTES) {
       await new Promise<void>((resolve) => {
         this.wake = resolve;
@@ -201,12 +200,12 @@ export class Replay implements ActiveReplay {
     for (const { sequence, message } of this.deferred) {
       if (sequence <= connection.orderSequence) continue;
       this.assertNext(sequence);
-      context.send(connection, message);
+      context.delivery.send(connection, message);
       connection.orderSequence = sequence;
     }
     connection.replay = null;
-    if (this.isAccountDue) context.sendAccount(connection);
-    context.flush();
+    if (this.isAccountDue) context.users.sendAccount(connection);
+    context.delivery.flush();
   }
 }
 

@@ -2,11 +2,6 @@
  * The messages of the WebSocket: each operation with the schemas of its request and response, each event with the schema
  * of its data. The hub, the API document and the tests read these tables; there is no second list.
  */
-
-/**
- * The messages of the WebSocket: each operation with the schemas of its request and response, each event with the schema
- * of its data. The hub, the API document and the tests read these tables; there is no second list.
- */
 import Type, { type TSchema } from "typebox";
 import { MAX_TOKEN_LENGTH } from "../accounts/limits.ts";
 import { about, closed, Id, Now, names, nullable, Rate, Sequence, Time } from "../http/schemas.ts";

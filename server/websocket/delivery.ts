@@ -1,0 +1,49 @@
+/**
+ * Gathers what connections are sent, and writes it out at the end of a committed batch, of a received message, or of the
+ * current microtasks: what one turn has for a connection leaves in one write.
+ */
+import type { EventLoopGuard } from "../http/event-loop-guard.ts";
+import type { SocketConnection } from "./connection.ts";
+
+export class Delivery {
+  private readonly guard: EventLoopGuard;
+  /** Connections with messages to flush. */
+  private readonly unflushed = new Set<SocketConnection>();
+  private isScheduled = false;
+
+  constructor(guard: EventLoopGuard) {
+    this.guard = guard;
+  }
+
+  /** Sends a connection a message with the next flush. */
+  send(connection: SocketConnection, message: string): void {
+    if (connection.push(message)) this.unflushed.add(connection);
+  }
+
+  /** Flushes at the latest when the current microtasks end. */
+  flushSoon(): void {
+    if (this.isScheduled) return;
+    this.isScheduled = true;
+    queueMicrotask(this.flushScheduled);
+  }
+
+  private readonly flushScheduled = (): void => {
+    this.isScheduled = false;
+    this.flush();
+  };
+
+  /** Writes out what the connections were sent. */
+  readonly flush = (): void => {
+    const { guard } = this;
+    // A response leaves before the messages about what it responds to, and a read before news that is newer.
+    if (guard.deferred.length > 0) guard.release();
+    if (this.unflushed.size === 0) return;
+    for (const connection of this.unflushed) connection.flush();
+    this.unflushed.clear();
+  };
+
+  /** The connection has closed. */
+  forget(connection: SocketConnection): void {
+    this.unflushed.delete(connection);
+  }
+}
