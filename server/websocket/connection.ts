@@ -11,8 +11,9 @@ import { encodeJson } from "../http/message-pack.ts";
 import type { Connection, Origin } from "../trading/types.ts";
 import type { Traffic } from "../util/counters.ts";
 import { MAX_SNAPSHOTS, MAX_WS_BACKPRESSURE_BYTES, SNAPSHOTS_PER_SECOND } from "./limits.ts";
+import type { FrameWriter } from "./sbe/frame-writer.ts";
 import type { Topic } from "./topic.ts";
-import type { ActiveReplay } from "./types.ts";
+import type { ActiveReplay, Format } from "./types.ts";
 
 export const CLOSE_GOING_AWAY = 1001;
 export const CLOSE_TOO_BIG = 1009;
@@ -37,9 +38,6 @@ export interface SocketData {
   readonly connection: SocketConnection;
 }
 
-/** Up to this size a message counts as one in its turn of the event loop. */
-const USUAL_MESSAGE_BYTES = 1_024;
-
 /** Of connections without pending subscriptions; never added to. */
 const NO_TOPICS: Topic[] = [];
 
@@ -51,6 +49,7 @@ export class SocketConnection {
   /** It is sent its user's balance and positions. */
   receivesAccount = false;
   readonly address: ClientAddress;
+  readonly format: Format;
   /** The client speaks MessagePack. */
   readonly packed: boolean;
   /** The origin of the orders that it places. */
@@ -74,12 +73,15 @@ export class SocketConnection {
   private snapshotAllowance = MAX_SNAPSHOTS;
   private allowanceAt = 0;
   private readonly outbox: string[] = [];
+  /** What it is sent next where it speaks SBE; null while that is nothing. `Delivery` gives and takes it. */
+  frame: FrameWriter | null = null;
   private readonly traffic: Traffic;
 
-  constructor(principal: Principal | null, address: ClientAddress, packed: boolean, number: number, traffic: Traffic) {
+  constructor(principal: Principal | null, address: ClientAddress, format: Format, number: number, traffic: Traffic) {
     this.traffic = traffic;
     this.address = address;
-    this.packed = packed;
+    this.format = format;
+    this.packed = format === "msgpack";
     this.origin = { connection: { number, cancelOnDisconnect: false, ended: false }, builderCode: null };
     if (principal !== null) this.setPrincipal(principal);
   }
@@ -98,11 +100,11 @@ export class SocketConnection {
     this.outbox.length = 0;
   }
 
-  /** Counts a message, a long one as several; returns how many arrived in this turn of the event loop. */
-  countMessage(turn: number, bytes: number): number {
+  /** Counts messages; returns how many arrived in this turn of the event loop. */
+  countMessages(turn: number, count: number): number {
     if (turn !== this.turn) this.messagesInTurn = 0;
     this.turn = turn;
-    this.messagesInTurn += 1 + Math.floor(bytes / USUAL_MESSAGE_BYTES);
+    this.messagesInTurn += count;
     return this.messagesInTurn;
   }
 
@@ -135,19 +137,42 @@ export class SocketConnection {
    */
   flush(): void {
     const { socket } = this;
-    if (socket === null || this.outbox.length === 0) return;
+    const { outbox, frame: binary } = this;
+    if (socket === null || (outbox.length === 0 && (binary === null || binary.isEmpty))) return;
     if (socket.getBufferedAmount() > MAX_WS_BACKPRESSURE_BYTES) return this.endSlow();
+    const isComplete = binary === null ? this.sendTexts(socket, outbox) : this.sendFrames(socket, binary.frames());
+    outbox.length = 0;
+    binary?.clear();
+    if (!isComplete) this.endSlow();
+  }
+
+  /** Returns false where a message was dropped. A single one needs no cork: uWebSockets.js writes it at once. */
+  private sendTexts(socket: WebSocket<SocketData>, texts: readonly string[]): boolean {
+    if (texts.length === 1) return this.sendText(socket, texts[0]!);
     let isComplete = true;
     socket.cork(() => {
-      for (const message of this.outbox) {
-        const bytes = this.packed ? encodeJson(message) : message;
-        this.traffic.sent(bytes);
-        const sent = socket.send(bytes, this.packed);
-        if (sent === SEND_DROPPED) isComplete = false;
-      }
+      for (const text of texts) isComplete = this.sendText(socket, text) && isComplete;
     });
-    this.outbox.length = 0;
-    if (!isComplete) this.endSlow();
+    return isComplete;
+  }
+
+  private sendText(socket: WebSocket<SocketData>, text: string): boolean {
+    const message = this.packed ? encodeJson(text) : text;
+    this.traffic.sent(message);
+    return socket.send(message, this.packed) !== SEND_DROPPED;
+  }
+
+  private sendFrames(socket: WebSocket<SocketData>, frames: readonly Uint8Array[]): boolean {
+    let isComplete = true;
+    const send = (): void => {
+      for (const binary of frames) {
+        this.traffic.sent(binary);
+        if (socket.send(binary, true) === SEND_DROPPED) isComplete = false;
+      }
+    };
+    if (frames.length === 1) send();
+    else socket.cork(send);
+    return isComplete;
   }
 
   /** Closes the socket where its peer lets too much pile up. */
@@ -157,6 +182,7 @@ export class SocketConnection {
 
   endSlow(): void {
     this.outbox.length = 0;
+    this.frame?.clear();
     this.socket?.end(CLOSE_SLOW_CONSUMER, "slow consumer");
   }
 

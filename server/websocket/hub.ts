@@ -9,6 +9,7 @@ import type { TemplatedApp, WebSocket } from "uWebSockets.js";
 import type { Credential, Principal } from "../accounts/types.ts";
 import { type ApiError, asApiError } from "../errors.ts";
 import type { Connections } from "../http/connections.ts";
+import type { CompiledRoute } from "../http/dispatch.ts";
 import { MAX_TURN_MS } from "../http/limits.ts";
 import { API_BASE } from "../http/route.ts";
 import type { History } from "../queries/history.ts";
@@ -38,8 +39,11 @@ import {
   SOCKET_TICK_MS,
   WS_IDLE_TIMEOUT_S,
 } from "./limits.ts";
+import { OperationAdmission } from "./operation-admission.ts";
 import { type OperationHost, type OperationOptions, Operations } from "./operations.ts";
 import type { ReplayContext } from "./replay.ts";
+import { SbeMessages } from "./sbe/messages.ts";
+import { SbeOperations } from "./sbe/operations.ts";
 import { Upgrade, type UpgradeOptions } from "./upgrade.ts";
 import { addTo, removeFrom, UserStream } from "./user-stream.ts";
 
@@ -47,6 +51,8 @@ import { addTo, removeFrom, UserStream } from "./user-stream.ts";
 const HEARTBEAT_PARTS = HEARTBEAT_MS / SOCKET_TICK_MS;
 /** Parts that a tick searches for slow subscribers: every connection twice a second. */
 const PARTS_CHECKED_PER_TICK = HEARTBEAT_PARTS / 5;
+/** Up to this size a message counts as one in its turn of the event loop. */
+const USUAL_MESSAGE_BYTES = 1_024;
 /** Above our own bound, to hold the messages of one commit; past it uWebSockets.js drops messages. */
 const SOCKET_BACKPRESSURE_BYTES = 64 * MAX_WS_BACKPRESSURE_BYTES;
 
@@ -57,7 +63,8 @@ interface OpenSocket extends WebSocket<SocketData> {
 
 const connectionOf = (socket: WebSocket<SocketData>): SocketConnection => (socket as OpenSocket).connection;
 
-export interface SocketOptions extends UpgradeOptions, OperationOptions {
+export interface SocketOptions extends UpgradeOptions, Omit<OperationOptions, "admission"> {
+  readonly routes: readonly CompiledRoute[];
   readonly authenticator: Authenticator;
   readonly entry: OrderEntry;
   readonly exchange: Exchange;
@@ -77,6 +84,8 @@ export class SocketHub implements OperationHost {
   private readonly exchange: Exchange;
   private readonly upgrade: Upgrade;
   private readonly operations: Operations;
+  private readonly sbe: SbeOperations;
+  private readonly messages = new SbeMessages();
   private readonly connections = new Set<SocketConnection>();
   private readonly byCredential = new Map<Credential, Set<SocketConnection>>();
   private readonly byHeartbeatPart = Array.from({ length: HEARTBEAT_PARTS }, () => new Set<SocketConnection>());
@@ -92,9 +101,13 @@ export class SocketHub implements OperationHost {
     this.upgrade = new Upgrade(options, () => this.connections.size);
     this.channels = new Channels(app, registry, ledger, counters.webSocket, { timeline, clock, startedAt });
     this.delivery = new Delivery(options.guard);
-    this.users = new UserStream(exchange, this.delivery);
+    this.users = new UserStream(exchange, this.delivery, this.messages);
     this.replays = { exchange, history, delivery: this.delivery, users: this.users };
-    this.operations = new Operations(options, this);
+    const admission = new OperationAdmission(options.admission, options.routes);
+    this.operations = new Operations({ ...options, admission }, this);
+    const { entry, logger } = options;
+    const { delivery, messages } = this;
+    this.sbe = new SbeOperations({ admission, entry, times: exchange.times, delivery, messages, counters, logger });
   }
 
   register(): void {
@@ -107,8 +120,8 @@ export class SocketHub implements OperationHost {
       upgrade: (res, req, context) => this.upgrade.run(res, req, context),
       open: (socket) => this.open(socket),
       message: (socket, message, isBinary) => this.receive(connectionOf(socket), message, isBinary),
-      ping: (socket) => void this.endIfFlooding(connectionOf(socket), 0, this.options.clock.now()),
-      pong: (socket) => void this.endIfFlooding(connectionOf(socket), 0, this.options.clock.now()),
+      ping: (socket) => void this.endIfFlooding(connectionOf(socket), 1, this.options.clock.now()),
+      pong: (socket) => void this.endIfFlooding(connectionOf(socket), 1, this.options.clock.now()),
       drain: (socket) => this.drained(connectionOf(socket)),
       dropped: (socket) => void this.slow.add(connectionOf(socket)),
       close: (socket) => this.close(connectionOf(socket)),
@@ -130,9 +143,13 @@ export class SocketHub implements OperationHost {
 
   /** Announces the shutdown on every connection and closes it. */
   shutDown(): void {
-    const message = frame("system.shutdown", 0, this.exchange.timeline.stamp(this.options.clock.now()), "null");
+    const at = this.exchange.timeline.stamp(this.options.clock.now());
+    const message = frame("system.shutdown", 0, at, "null");
     for (const connection of [...this.connections]) {
-      connection.push(message);
+      if (connection.format === "sbe") {
+        const binary = this.delivery.frame(connection);
+        if (binary !== null) this.messages.shutdown(binary, at);
+      } else connection.push(message);
       connection.end(CLOSE_GOING_AWAY, "shutting down");
     }
   }
@@ -231,15 +248,20 @@ export class SocketHub implements OperationHost {
 
   private receive(connection: SocketConnection, message: ArrayBuffer, isBinary: boolean): void {
     const now = this.options.clock.now();
-    if (this.endIfFlooding(connection, message.byteLength, now)) return;
-    if (message.byteLength > MAX_WS_MESSAGE_BYTES) {
-      connection.end(CLOSE_TOO_BIG, `a message has at most ${MAX_WS_MESSAGE_BYTES} bytes`);
-      return;
-    }
+    const { byteLength } = message;
+    const isTooLong = byteLength > MAX_WS_MESSAGE_BYTES;
+    const isSbe = connection.format === "sbe";
+    const messages = isSbe && isBinary && !isTooLong ? this.sbe.count(message) : 0;
+    // A frame of many messages counts as that many, and a long message as several.
+    const weight = Math.max(messages, 1 + Math.floor(byteLength / USUAL_MESSAGE_BYTES));
+    if (this.endIfFlooding(connection, weight, now)) return;
+    if (isTooLong) return connection.end(CLOSE_TOO_BIG, `a message has at most ${MAX_WS_MESSAGE_BYTES} bytes`);
     const { webSocket } = this.options.counters;
-    webSocket.requests++;
-    webSocket.receivedBytes += message.byteLength;
-    this.operations.run(connection, message, isBinary, now);
+    webSocket.requests += Math.max(messages, 1);
+    webSocket.receivedBytes += byteLength;
+    if (!isSbe) this.operations.run(connection, message, isBinary, now);
+    else if (messages > 0) this.sbe.run(connection, messages, now);
+    else this.sbe.rejectFrame(connection, isBinary);
     this.delivery.flush();
   }
 
@@ -247,12 +269,12 @@ export class SocketHub implements OperationHost {
    * Drops a connection whose messages keep every other client waiting. Without a close frame: to send one, uWebSockets.js
    * would read on.
    */
-  private endIfFlooding(connection: SocketConnection, bytes: number, now: number): boolean {
+  private endIfFlooding(connection: SocketConnection, messages: number, now: number): boolean {
     const { guard } = this.options;
     const isUser = connection.principal !== null;
     const isLong = guard.isLong(now, isUser ? MAX_TURN_OF_USER_MS : MAX_TURN_MS);
     const maxMessages = isUser ? MAX_MESSAGES_OF_USER_PER_LONG_TURN : MAX_MESSAGES_PER_LONG_TURN;
-    if (connection.countMessage(guard.turn, bytes) <= maxMessages || !isLong) return false;
+    if (connection.countMessages(guard.turn, messages) <= maxMessages || !isLong) return false;
     connection.socket?.close();
     return true;
   }
@@ -301,7 +323,7 @@ export class SocketHub implements OperationHost {
     this.channels.publishTickers(this.exchange.timeline.stamp(now));
     const publishedUntil = this.exchange.updates.publishedUntil();
     for (const connection of this.byHeartbeatPart[this.nextHeartbeatPart] ?? []) {
-      this.delivery.send(connection, this.heartbeat(connection, publishedUntil));
+      this.sendHeartbeat(connection, publishedUntil);
     }
     this.nextHeartbeatPart = (this.nextHeartbeatPart + 1) % HEARTBEAT_PARTS;
     this.delivery.flush();
@@ -317,8 +339,7 @@ export class SocketHub implements OperationHost {
   }
 
   /** @param publishedUntil ms: every connection that isn't behind was sent all updates up to this time */
-  private heartbeat(connection: SocketConnection, publishedUntil: number): string {
-    const subscriptions = this.channels.list(connection.topics ?? []);
+  private sendHeartbeat(connection: SocketConnection, publishedUntil: number): void {
     const { principal, receivesOrders } = connection;
     const isBehind = principal !== null && this.isBehind(connection, principal.userId);
     let orders: number | null = null;
@@ -326,8 +347,15 @@ export class SocketHub implements OperationHost {
       orders = isBehind ? connection.orderSequence : this.exchange.updates.sequenceOf(principal.userId);
     }
     if (!isBehind) connection.updatedAt = publishedUntil;
+    const sequence = ++connection.heartbeats;
+    if (connection.format === "sbe") {
+      const binary = this.delivery.frame(connection);
+      if (binary !== null) this.messages.heartbeat(binary, sequence, connection.updatedAt, orders);
+      return;
+    }
+    const subscriptions = this.channels.list(connection.topics ?? []);
     const data = `{"subscriptions":${subscriptions},"orders":${orders}}`;
-    return frame("heartbeat", ++connection.heartbeats, connection.updatedAt, data);
+    this.delivery.send(connection, frame("heartbeat", sequence, connection.updatedAt, data));
   }
 
   /** Some order updates of its user are still to be sent. */

@@ -3,11 +3,10 @@
  * and responds. It sends nothing that no operation asked for.
  */
 import type { Static } from "typebox";
-import { assert } from "../../engine/util/assert.ts";
 import type { Clock } from "../../engine/util/clock.ts";
 import type { Principal, TokenAuthenticator } from "../accounts/types.ts";
 import { ApiError, asApiError, badRequest, ErrorKind } from "../errors.ts";
-import { type Admission, authorize, type Sender } from "../http/admission.ts";
+import { authorize } from "../http/admission.ts";
 import { parseJson } from "../http/body.ts";
 import { type CompiledRoute, creditedTo, execute } from "../http/dispatch.ts";
 import { decodeMessage } from "../http/message-pack.ts";
@@ -21,18 +20,18 @@ import type { OrderedReads } from "../trading/types.ts";
 import type { Counters } from "../util/counters.ts";
 import type { Channels } from "./channels.ts";
 import { CLOSE_INTERNAL_ERROR, type SocketConnection } from "./connection.ts";
+import { type OperationAdmission, unauthenticated } from "./operation-admission.ts";
 import { Replay, type ReplayContext } from "./replay.ts";
 import * as S from "./schemas.ts";
 import { CONNECTION_OPERATIONS, ROUTE_OPERATIONS } from "./schemas.ts";
 import type { Subscription } from "./types.ts";
 
 export interface OperationOptions {
-  readonly routes: readonly CompiledRoute[];
   readonly reads: OrderedReads;
   readonly authenticator: TokenAuthenticator;
   readonly logger: Logger;
   readonly counters: Counters;
-  readonly admission: Admission;
+  readonly admission: OperationAdmission;
   readonly clock: Clock;
 }
 
@@ -177,7 +176,7 @@ export class Operations {
   constructor(options: OperationOptions, hub: OperationHost) {
     this.options = options;
     this.hub = hub;
-    const named = (template: string): CompiledRoute => routeNamed(options.routes, template);
+    const named = (template: string): CompiledRoute => options.admission.route(template);
     for (const [op, { template, param, timestamps, either }] of ROUTE_OPERATIONS) {
       const other =
         either === null ? null : { ...either, compiled: named(either.template), check: compileSchema(either.data) };
@@ -216,25 +215,6 @@ export class Operations {
 
   // ---------------------------------------------------------------- operations of routes
 
-  /**
-   * Counts an operation as a request of its route, and admits the connection's user to it. `reply` gets the rate.
-   * @param purpose what an anonymous connection is told to connect with a token for
-   * @throws ApiError 50300, 42900, 40100, 2002, 40300
-   */
-  private admit(
-    connection: SocketConnection,
-    compiled: CompiledRoute,
-    purpose: string,
-    now: number,
-    reply: OperationReply,
-  ): Principal {
-    reply.rate = null;
-    const entry = { compiled, address: connection.address, now, reply };
-    const principal = this.options.admission.enter(entry, senderOf(connection, purpose));
-    assert(principal !== null, "the routes of operations aren't public");
-    return principal;
-  }
-
   /** Runs an operation through its route: the same admission, schemas and handler as over HTTP. */
   private runRoute(
     connection: SocketConnection,
@@ -246,7 +226,7 @@ export class Operations {
     const { reads } = this.options;
     const { address, origin: own } = connection;
     const { route } = operation.compiled;
-    const principal = this.admit(connection, operation.compiled, "trade", now, reply);
+    const principal = this.options.admission.admit(connection, operation.compiled, "trade", now, reply);
     const { data = {}, builder_code, timestamps } = checkRouteMessage(parsed) as RouteMessage;
     const isCredited = builder_code !== undefined && builder_code !== null;
     if (isCredited && !route.credited) throw badRequest("builder_code: not for this operation");
@@ -296,8 +276,8 @@ export class Operations {
   }
 
   private resume(connection: SocketConnection, sequence: number, reply: OperationReply): void {
-    const { clock, logger } = this.options;
-    const principal = this.admit(connection, this.eventsRoute, "resume", clock.now(), reply);
+    const { admission, clock, logger } = this.options;
+    const principal = admission.admit(connection, this.eventsRoute, "resume", clock.now(), reply);
     Replay.start(this.hub.replays, connection, principal.userId, sequence, {
       started: (last) => reply.data(`{"after":${sequence},"last":${last}}`),
       rejected: (error) => reply.fail(error),
@@ -319,19 +299,6 @@ export class Operations {
   private unsubscribe(connection: SocketConnection, named: Subscription, reply: OperationReply): void {
     reply.data(`{"subscriptions":${this.hub.channels.unsubscribe(connection, named)}}`);
   }
-}
-
-function routeNamed(routes: readonly CompiledRoute[], template: string): CompiledRoute {
-  const found = routes.find((compiled) => compiled.template === template);
-  assert(found !== undefined, "the route of an operation exists");
-  return found;
-}
-
-const unauthenticated = (purpose: string): ApiError =>
-  new ApiError(ErrorKind.unauthenticated, `connect with a token to ${purpose}`);
-
-function senderOf({ principal }: SocketConnection, purpose: string): Sender {
-  return { principal, rejection: principal === null ? unauthenticated(purpose) : null };
 }
 
 type Data = Readonly<Record<string, unknown>>;

@@ -3,6 +3,9 @@
 export const CHANNELS = ["book", "trades", "ticker", "markets"] as const;
 export type Channel = (typeof CHANNELS)[number];
 
+/** What a connection speaks: text frames of JSON, or binary frames. */
+export type Format = "json" | "msgpack" | "sbe";
+
 /** What `subscribe` and `unsubscribe` name. */
 export interface Subscription {
   channel: Channel;

@@ -18,6 +18,7 @@ import type { Counters } from "../util/counters.ts";
 import { SocketConnection } from "./connection.ts";
 import { MAX_WS_CONNECTIONS } from "./limits.ts";
 import { type SocketTickets, TICKET_PREFIX } from "./tickets.ts";
+import type { Format } from "./types.ts";
 import { credentialOf } from "./upgrade-credential.ts";
 
 /** Signatures to verify have a rate bucket of their own. */
@@ -67,7 +68,8 @@ export class Upgrade {
       if (reply.done) return this.releaseAddress(address);
       this.lastNumber = (this.lastNumber % MAX_CONNECTION_NUMBER) + 1;
       const { webSocket } = options.counters;
-      const connection = new SocketConnection(principal, address, protocol === "msgpack", this.lastNumber, webSocket);
+      const format = FORMATS.get(protocol) ?? "json";
+      const connection = new SocketConnection(principal, address, format, this.lastNumber, webSocket);
       res.cork(() => res.upgrade({ connection }, key, protocol, extensions, context));
     };
     let token: string | null;
@@ -128,8 +130,15 @@ export class Upgrade {
   }
 }
 
+/** By subprotocol. */
+const FORMATS: ReadonlyMap<string, Format> = new Map([
+  ["json", "json"],
+  ["msgpack", "msgpack"],
+  ["sbe", "sbe"],
+]);
+
 /** The subprotocol to speak: the first offered one that we know, or none. */
 function protocolOf(req: HttpRequest): string {
   const offered = req.getHeader("sec-websocket-protocol").split(",");
-  return offered.map((name) => name.trim()).find((name) => name === "msgpack" || name === "json") ?? "";
+  return offered.map((name) => name.trim()).find((name) => FORMATS.has(name)) ?? "";
 }

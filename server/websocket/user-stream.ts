@@ -9,26 +9,52 @@ import type { UserSink } from "../trading/types.ts";
 import { UserOutbox } from "../trading/user-outbox.ts";
 import { frame, type SocketConnection } from "./connection.ts";
 import type { Delivery } from "./delivery.ts";
+import { FrameWriter } from "./sbe/frame-writer.ts";
+import type { SbeMessages } from "./sbe/messages.ts";
 
-/** The messages about an account's change, and who receives them. */
+/** An order update as it waits: in each form that a connection of its user needs. */
+interface OrderMessage {
+  readonly text: string | null;
+  /** SBE */
+  readonly binary: Uint8Array | null;
+}
+
+/** An account's change as it waits, and who receives it. */
 interface AccountUpdate {
   readonly connections: readonly SocketConnection[];
   /** ms since the epoch */
   readonly at: number;
-  readonly messages: readonly string[];
+  readonly texts: readonly string[];
+  /** SBE */
+  readonly binary: Uint8Array | null;
 }
 
-export class UserStream implements UserSink<string, AccountUpdate> {
+/** A change of an account: of its balance, and of some positions. */
+interface AccountChange {
+  readonly userId: number;
+  readonly sequence: number;
+  readonly at: number;
+  /** In the ledger. */
+  readonly positions: readonly number[];
+}
+
+const isBinary = ({ format }: SocketConnection): boolean => format === "sbe";
+
+export class UserStream implements UserSink<OrderMessage, AccountUpdate> {
   /** Holds users' messages back while a composite reply is incomplete. */
   readonly outbox = new UserOutbox(this);
   private readonly exchange: Exchange;
   private readonly delivery: Delivery;
+  private readonly messages: SbeMessages;
+  /** For messages that wait. */
+  private readonly scratch = new FrameWriter();
   /** Those that receive the user's order updates. */
   private readonly byUser = new Map<number, Set<SocketConnection>>();
 
-  constructor(exchange: Exchange, delivery: Delivery) {
+  constructor(exchange: Exchange, delivery: Delivery, messages: SbeMessages) {
     this.exchange = exchange;
     this.delivery = delivery;
+    this.messages = messages;
   }
 
   add(userId: number, connection: SocketConnection): void {
@@ -54,83 +80,151 @@ export class UserStream implements UserSink<string, AccountUpdate> {
   // ---------------------------------------------------------------- order updates
 
   orderUpdated(userId: number, sequence: number, at: number, report: OrderReport): void {
-    if (!this.byUser.has(userId)) return;
-    this.sendOrder(userId, sequence, at, this.orderMessage(userId, sequence, at, report));
-  }
-
-  orderMessage(_userId: number, sequence: number, at: number, report: OrderReport): string {
-    return frame("order.updated", sequence, at, reportJson(report));
-  }
-
-  /** A connection that opened after the update was published starts behind it: its `orderSequence` says so. */
-  sendOrder(userId: number, sequence: number, at: number, message: string): void {
     const connections = this.byUser.get(userId);
     if (connections === undefined) return;
+    let text: string | null = null;
     for (const connection of connections) {
-      if (connection.replay !== null) connection.replay.defer(sequence, message);
-      else if (sequence > connection.orderSequence) {
-        connection.orderSequence = sequence;
-        connection.updatedAt = at;
-        this.delivery.send(connection, message);
+      if (isBinary(connection)) {
+        const frame = this.takes(connection, sequence, at) ? this.delivery.frame(connection) : null;
+        if (frame !== null) this.messages.orderUpdated(frame, sequence, report);
+      } else {
+        text ??= textOf(sequence, at, report);
+        this.sendText(connection, sequence, at, text);
       }
     }
+  }
+
+  orderMessage(userId: number, sequence: number, at: number, report: OrderReport): OrderMessage {
+    let text: string | null = null;
+    let binary: Uint8Array | null = null;
+    for (const connection of this.byUser.get(userId) ?? []) {
+      if (!isBinary(connection)) text ??= textOf(sequence, at, report);
+      else if (binary === null) {
+        this.messages.orderUpdated(this.scratch, sequence, report);
+        binary = this.scratch.take();
+      }
+    }
+    return { text, binary };
+  }
+
+  sendOrder(userId: number, sequence: number, at: number, { text, binary }: OrderMessage): void {
+    for (const connection of this.byUser.get(userId) ?? []) {
+      if (!isBinary(connection)) {
+        if (text !== null) this.sendText(connection, sequence, at, text);
+      } else if (binary !== null && this.takes(connection, sequence, at)) {
+        this.delivery.frame(connection)?.append(binary);
+      }
+    }
+  }
+
+  private sendText(connection: SocketConnection, sequence: number, at: number, text: string): void {
+    if (connection.replay !== null) connection.replay.defer(sequence, text);
+    else if (this.takes(connection, sequence, at)) this.delivery.send(connection, text);
+  }
+
+  /**
+   * Moves the connection on to an order update that it is about to be sent. Returns false for one that opened after the
+   * update was published: its `orderSequence` says so. Such a connection may lack the form of a message that waits.
+   */
+  private takes(connection: SocketConnection, sequence: number, at: number): boolean {
+    if (sequence <= connection.orderSequence) return false;
+    connection.orderSequence = sequence;
+    connection.updatedAt = at;
+    return true;
   }
 
   // ---------------------------------------------------------------- accounts
 
   accountChanged(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): void {
-    const update = this.accountUpdate(userId, sequence, at, outcomeIds);
-    if (update !== null) this.sendAccountUpdate(update);
+    const connections = this.receivers(userId);
+    if (connections.length > 0) this.sendChange(connections, this.changeOf(userId, sequence, at, outcomeIds));
   }
 
   accountUpdate(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): AccountUpdate | null {
-    const connections: SocketConnection[] = [];
-    for (const connection of this.byUser.get(userId) ?? []) {
-      // At its end, a replay sends its connection the whole account.
-      if (connection.replay !== null) connection.replay.deferAccount();
-      else if (connection.receivesAccount) connections.push(connection);
-    }
+    const connections = this.receivers(userId);
     if (connections.length === 0) return null;
-    const positions: number[] = [];
-    for (const outcomeId of outcomeIds) positions.push(this.exchange.ledger.findPosition(userId, outcomeId));
-    return { connections, at, messages: this.accountMessages(userId, sequence, at, positions) };
+    const change = this.changeOf(userId, sequence, at, outcomeIds);
+    const texts = connections.every(isBinary) ? [] : this.accountTexts(change);
+    if (!connections.some(isBinary)) return { connections, at, texts, binary: null };
+    this.writeAccount(this.scratch, change);
+    return { connections, at, texts, binary: this.scratch.take() };
   }
 
-  sendAccountUpdate({ connections, at, messages }: AccountUpdate): void {
+  sendAccountUpdate({ connections, at, texts, binary }: AccountUpdate): void {
     for (const connection of connections) {
       // While the update was deferred, a replay may have started, or a token with fewer scopes replaced the old one.
       if (connection.replay !== null) connection.replay.deferAccount();
       else if (connection.receivesAccount) {
         connection.updatedAt = at;
-        for (const message of messages) this.delivery.send(connection, message);
+        if (!isBinary(connection)) for (const text of texts) this.delivery.send(connection, text);
+        else if (binary !== null) this.delivery.frame(connection)?.append(binary);
       }
     }
-  }
-
-  private accountMessages(userId: number, sequence: number, at: number, positions: readonly number[]): string[] {
-    const { ledger, registry } = this.exchange;
-    const balance = balanceJson(balanceView(ledger, userId));
-    const messages = [frame("balance.updated", sequence, at, balance)];
-    for (const position of positions) {
-      const view = positionJson(positionView(ledger, registry, position));
-      messages.push(frame("position.updated", sequence, at, view));
-    }
-    return messages;
   }
 
   /** Sends a connection its balance and all positions, as of the last order update that was sent. */
   sendAccount(connection: SocketConnection): void {
     const { principal } = connection;
     if (principal === null || !connection.receivesAccount) return;
-    const { exchange } = this;
+    const { ledger, updates } = this.exchange;
     const { userId } = principal;
-    const positions = positionsOf(exchange.ledger, userId);
-    connection.updatedAt = exchange.updates.publishedUntil();
-    const sequence = exchange.updates.sequenceOf(userId);
-    const messages = this.accountMessages(userId, sequence, connection.updatedAt, positions);
-    for (const message of messages) this.delivery.send(connection, message);
+    const positions = positionsOf(ledger, userId);
+    const at = updates.publishedUntil();
+    this.sendChange([connection], { userId, sequence: updates.sequenceOf(userId), at, positions });
+  }
+
+  /** The user's connections that are sent a change of its account now. */
+  private receivers(userId: number): SocketConnection[] {
+    const receivers: SocketConnection[] = [];
+    for (const connection of this.byUser.get(userId) ?? []) {
+      // At its end, a replay sends its connection the whole account.
+      if (connection.replay !== null) connection.replay.deferAccount();
+      else if (connection.receivesAccount) receivers.push(connection);
+    }
+    return receivers;
+  }
+
+  private changeOf(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): AccountChange {
+    const positions: number[] = [];
+    for (const outcomeId of outcomeIds) positions.push(this.exchange.ledger.findPosition(userId, outcomeId));
+    return { userId, sequence, at, positions };
+  }
+
+  private sendChange(connections: readonly SocketConnection[], change: AccountChange): void {
+    let texts: readonly string[] | null = null;
+    for (const connection of connections) {
+      connection.updatedAt = change.at;
+      if (isBinary(connection)) {
+        const frame = this.delivery.frame(connection);
+        if (frame !== null) this.writeAccount(frame, change);
+      } else {
+        texts ??= this.accountTexts(change);
+        for (const text of texts) this.delivery.send(connection, text);
+      }
+    }
+  }
+
+  private accountTexts({ userId, sequence, at, positions }: AccountChange): string[] {
+    const { ledger, registry } = this.exchange;
+    const texts = [frame("balance.updated", sequence, at, balanceJson(balanceView(ledger, userId)))];
+    for (const position of positions) {
+      const view = positionJson(positionView(ledger, registry, position));
+      texts.push(frame("position.updated", sequence, at, view));
+    }
+    return texts;
+  }
+
+  private writeAccount(into: FrameWriter, { userId, sequence, at, positions }: AccountChange): void {
+    const { ledger, registry } = this.exchange;
+    this.messages.balanceUpdated(into, sequence, at, balanceView(ledger, userId));
+    for (const position of positions) {
+      this.messages.positionUpdated(into, sequence, at, positionView(ledger, registry, position));
+    }
   }
 }
+
+const textOf = (sequence: number, at: number, report: OrderReport): string =>
+  frame("order.updated", sequence, at, reportJson(report));
 
 export function addTo<K>(groups: Map<K, Set<SocketConnection>>, key: K, connection: SocketConnection): void {
   const members = groups.get(key);

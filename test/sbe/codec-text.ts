@@ -7,7 +7,7 @@ const WORD_BYTES = 4;
 const WORD_PAIRS = new Set(["ClientOrderId"]);
 
 const GENERATED = "generated from sbe.xml by `npm run sbe`";
-const WORDS = "`at` is the first word's index. Null is -1, of money NULL_MONEY";
+const WORDS = " * `at` is the first word's index. Null is -1, of money NULL_MONEY.\n";
 
 /** The engine's constants have the others. */
 const OWN_CHOICES = new Set(["Channel", "OrderFlags"]);
@@ -20,9 +20,11 @@ export function codecTexts(schema: Schema): Record<string, string> {
   return {
     "constants.ts": `/** Numbers of the binary protocol, ${GENERATED}. */\n${constantsText(schema, layouts)}`,
     "requests.ts":
-      `/**\n * Blocks and entries that clients send, as 32-bit words, ${GENERATED}. ${WORDS}.\n` +
+      `/**\n * Blocks and entries that clients send, as 32-bit words, ${GENERATED}.\n${WORDS}` +
       ` * A number of 64 bits beyond 2^53 is inexact, yet never between -1 and 2^53.\n */\n${joined(requests)}`,
-    "responses.ts": `/**\n * Blocks and entries that the server sends, as 32-bit words, ${GENERATED}. ${WORDS}.\n */\n${joined(responses)}`,
+    "responses.ts":
+      `/**\n * Blocks and entries that the server sends, as 32-bit words, ${GENERATED}.\n${WORDS} */\n` +
+      joined(responses),
   };
 }
 
@@ -79,8 +81,19 @@ function layoutText(layout: NamedLayout): string {
   const { name, users, isBlock, isRequest } = layout;
   const owners = users.join(", ");
   const members = slots.map(({ name: member, field, isHalf }) => `${commentOf(field, isHalf)}${member} = 0;\n`);
-  const shape = `/** The ${isBlock ? "block" : "entry"} of ${owners}. */\nexport class ${name} {\n${members.join("")}}`;
+  const absent = isRequest && isBlock ? absentText(layout) : "";
+  const shape = `/** The ${isBlock ? "block" : "entry"} of ${owners}. */\nexport class ${name} {\n${absent}${members.join("")}}`;
   return `${shape}\n\n${isRequest ? readerText(name, slots) : writerText(layout, slots)}`;
+}
+
+/** The words of a block that an earlier version left out: null, and no flag of a set. */
+function absentText({ length, fields }: NamedLayout): string {
+  const bytes = Buffer.alloc(length, 0xff);
+  for (const { type, offset } of fields) {
+    if (type.kind === "padding" || type.kind === "set") bytes.fill(0, offset, offset + BYTES[type.primitive]);
+  }
+  const words = Array.from({ length: length / WORD_BYTES }, (_, i) => bytes.readInt32LE(i * WORD_BYTES));
+  return `/** What fields have that the sender's version lacks. */\nstatic readonly absent = Int32Array.of(${words.join(", ")});\n\n`;
 }
 
 /** Units; what a word of a choice means stands in the schema. */

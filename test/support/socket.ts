@@ -1,7 +1,7 @@
 /**
- * A WebSocket client for tests, in JSON or (with the subprotocol `msgpack`) in MessagePack. It records every frame in
- * order of arrival, checks its shape, and waits for a past or future frame by predicate. It never judges the content of
- * frames.
+ * A WebSocket client for tests, in JSON or (with the subprotocol `msgpack`) in MessagePack, or (with `sbe`) in binary. It
+ * records every frame in order of arrival, checks its shape, and waits for a past or future frame by predicate. It never
+ * judges the content of frames.
  */
 
 import Type from "typebox";
@@ -15,6 +15,7 @@ import {
 } from "../../server/websocket/schemas.ts";
 import { type Answer, API_BASE, checkAnswer, checkerOf, ROUTES } from "./client.ts";
 import { pack, unpack } from "./packed.ts";
+import { frameOfRequest, messagesOfFrame, SBE } from "./sbe.ts";
 import type { TestServer } from "./server.ts";
 
 /** How long a frame may take before the test has failed. */
@@ -188,8 +189,13 @@ export class Socket {
     const id = ++this.lastId;
     const message = { ...operation, id };
     this.asked.set(id, String((operation as { op?: unknown }).op));
-    this.socket.send(this.packed ? pack(message) : JSON.stringify(message));
+    this.socket.send(this.bytesOf(message));
     return id;
+  }
+
+  private bytesOf(message: object): string | Buffer {
+    if (this.socket.protocol === SBE) return frameOfRequest(message as Record<string, unknown>);
+    return this.packed ? pack(message) : JSON.stringify(message);
   }
 
   /** The acknowledgement of the operation with this id. */
@@ -229,34 +235,42 @@ export class Socket {
 
   private receive(bytes: Buffer, isBinary: boolean): void {
     try {
-      if (isBinary !== this.packed) throw new Error(`a ${isBinary ? "binary" : "text"} frame on the wrong connection`);
-      const message = (isBinary ? unpack(bytes) : JSON.parse(bytes.toString())) as Frame | Acknowledgement;
-      if ("event" in message) {
-        const check = frameCheckers.get(message.event);
-        if (check === undefined) throw new Error(`an unknown event: ${message.event}`);
-        check(message);
-        if (message.event === "heartbeat") this.checkHeartbeat(message as Frame<HeartbeatData>);
-        else this.take(message);
-      } else {
-        this.arrivals.push(message);
-        const op = this.asked.get(message.id ?? 0) ?? "";
-        this.asked.delete(message.id ?? 0);
-        const check = message.code === 0 ? (replyCheckers.get(op) ?? checkAnyAnswer) : checkRejection;
-        check(message);
-        this.acknowledgements.push(message);
-        if (message.id !== null && !this.answers.has(message.id)) this.answers.set(message.id, message);
-        // A replay begins after the requested sequence.
-        const after = (message.data as { after?: number } | null)?.after;
-        if (after !== undefined) {
-          this.lastSequences.set("orders", after);
-          this.lastTimes.delete("private");
-          this.isRetold = true;
-        }
-      }
+      const isText = !this.packed && this.socket.protocol !== SBE;
+      if (isBinary === isText) throw new Error(`a ${isBinary ? "binary" : "text"} frame on the wrong connection`);
+      if (isText) this.receiveMessage(JSON.parse(bytes.toString()));
+      else if (this.packed) this.receiveMessage(unpack(bytes) as Frame | Acknowledgement);
+      else
+        for (const message of messagesOfFrame(bytes))
+          this.receiveMessage(message as unknown as Frame | Acknowledgement);
     } catch (error) {
       this.fail(error as Error);
     }
     this.notify();
+  }
+
+  private receiveMessage(message: Frame | Acknowledgement): void {
+    if ("event" in message) {
+      const check = frameCheckers.get(message.event);
+      if (check === undefined) throw new Error(`an unknown event: ${message.event}`);
+      check(message);
+      if (message.event === "heartbeat") this.checkHeartbeat(message as Frame<HeartbeatData>);
+      else this.take(message);
+    } else {
+      this.arrivals.push(message);
+      const op = this.asked.get(message.id ?? 0) ?? "";
+      this.asked.delete(message.id ?? 0);
+      const check = message.code === 0 ? (replyCheckers.get(op) ?? checkAnyAnswer) : checkRejection;
+      check(message);
+      this.acknowledgements.push(message);
+      if (message.id !== null && !this.answers.has(message.id)) this.answers.set(message.id, message);
+      // A replay begins after the requested sequence.
+      const after = (message.data as { after?: number } | null)?.after;
+      if (after !== undefined) {
+        this.lastSequences.set("orders", after);
+        this.lastTimes.delete("private");
+        this.isRetold = true;
+      }
+    }
   }
 
   private take(frame: Frame): void {

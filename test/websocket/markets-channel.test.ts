@@ -48,7 +48,7 @@ async function serve(
   app.ws<SocketData>("/*", {
     upgrade: (res, req, context) => {
       const packed = req.getHeader("sec-websocket-protocol") === "msgpack";
-      const connection = new SocketConnection(null, NO_ADDRESS, packed, 1, traffic);
+      const connection = new SocketConnection(null, NO_ADDRESS, packed ? "msgpack" : "json", 1, traffic);
       const key = req.getHeader("sec-websocket-key");
       res.upgrade({ connection }, key, packed ? "msgpack" : "", "", context);
     },

@@ -1,10 +1,14 @@
 /**
- * Blocks and entries that clients send, as 32-bit words, generated from sbe.xml by `npm run sbe`. `at` is the first word's index. Null is -1, of money NULL_MONEY.
+ * Blocks and entries that clients send, as 32-bit words, generated from sbe.xml by `npm run sbe`.
+ * `at` is the first word's index. Null is -1, of money NULL_MONEY.
  * A number of 64 bits beyond 2^53 is inexact, yet never between -1 and 2^53.
  */
 
 /** The block of PlaceOrder. */
 export class PlaceOrder {
+  /** What fields have that the sender's version lacks. */
+  static readonly absent = Int32Array.of(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0);
+
   /** Number of an outcome; unique across all markets. */
   outcomeId = 0;
   /** Basis points. */
@@ -44,6 +48,9 @@ export function readPlaceOrder(words: Int32Array, at: number, into: PlaceOrder):
 
 /** The block of CancelOrder. */
 export class CancelOrder {
+  /** What fields have that the sender's version lacks. */
+  static readonly absent = Int32Array.of(-1, -1, -1, -1);
+
   orderId = 0;
   clientOrderIdLow = 0;
   clientOrderIdHigh = 0;
@@ -57,6 +64,9 @@ export function readCancelOrder(words: Int32Array, at: number, into: CancelOrder
 
 /** The block of AmendOrder. */
 export class AmendOrder {
+  /** What fields have that the sender's version lacks. */
+  static readonly absent = Int32Array.of(-1, -1, -1, -1, -1, -1);
+
   /** Number of an order, match, fill, user; below 2^53. */
   orderId = 0;
   /** Milliseconds since the Unix epoch. */
@@ -76,6 +86,9 @@ export function readAmendOrder(words: Int32Array, at: number, into: AmendOrder):
 
 /** The block of CancelAll. */
 export class CancelAll {
+  /** What fields have that the sender's version lacks. */
+  static readonly absent = Int32Array.of(-1, -1, -1, -1, 255, 0);
+
   clientOrderIdLow = 0;
   clientOrderIdHigh = 0;
   marketId = 0;
@@ -93,6 +106,9 @@ export function readCancelAll(words: Int32Array, at: number, into: CancelAll): v
 
 /** The block of CancelAfter. */
 export class CancelAfter {
+  /** What fields have that the sender's version lacks. */
+  static readonly absent = Int32Array.of(-1, 0);
+
   /** A span. */
   timeout = 0;
 }
@@ -103,6 +119,9 @@ export function readCancelAfter(words: Int32Array, at: number, into: CancelAfter
 
 /** The block of CancelOnDisconnect. */
 export class CancelOnDisconnect {
+  /** What fields have that the sender's version lacks. */
+  static readonly absent = Int32Array.of(255, 0);
+
   enabled = 0;
 }
 
@@ -112,6 +131,9 @@ export function readCancelOnDisconnect(words: Int32Array, at: number, into: Canc
 
 /** The block of ReplaceQuotes. */
 export class ReplaceQuotes {
+  /** What fields have that the sender's version lacks. */
+  static readonly absent = Int32Array.of(-1, -1, -1, -1, -1, 0);
+
   /** Milliseconds since the Unix epoch. */
   expiresAt = 0;
   /** Milliseconds since the Unix epoch. */
@@ -146,6 +168,9 @@ export function readQuote(words: Int32Array, at: number, into: Quote): void {
 
 /** The block of Batch. */
 export class Batch {
+  /** What fields have that the sender's version lacks. */
+  static readonly absent = Int32Array.of(65535, 0);
+
   count = 0;
 }
 
@@ -155,6 +180,9 @@ export function readBatch(words: Int32Array, at: number, into: Batch): void {
 
 /** The block of Subscribe, Unsubscribe. */
 export class Subscription {
+  /** What fields have that the sender's version lacks. */
+  static readonly absent = Int32Array.of(255, -1);
+
   channel = 0;
   outcomeId = 0;
 }
@@ -176,6 +204,9 @@ export function readSubscribedMarket(words: Int32Array, at: number, into: Subscr
 
 /** The block of Resume. */
 export class Resume {
+  /** What fields have that the sender's version lacks. */
+  static readonly absent = Int32Array.of(-1, -1);
+
   /** Number of a message of its stream. */
   sequence = 0;
 }

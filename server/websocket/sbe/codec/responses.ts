@@ -1,5 +1,6 @@
 /**
- * Blocks and entries that the server sends, as 32-bit words, generated from sbe.xml by `npm run sbe`. `at` is the first word's index. Null is -1, of money NULL_MONEY.
+ * Blocks and entries that the server sends, as 32-bit words, generated from sbe.xml by `npm run sbe`.
+ * `at` is the first word's index. Null is -1, of money NULL_MONEY.
  */
 
 /** The block of Rejected. */

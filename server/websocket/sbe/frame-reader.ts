@@ -1,0 +1,89 @@
+/**
+ * Reads a received frame: its chain of headers first, as a whole, then one message after the other. Valid during the call
+ * that received it: uWebSockets.js takes the memory back, and a typed array over it reads undefined from then on.
+ */
+import { badRequest } from "../../errors.ts";
+import { SCHEMA_ID } from "./codec/constants.ts";
+import { HEADER_BYTES, MESSAGE_UNIT } from "./frame-writer.ts";
+
+export class FrameReader {
+  /** What the codec reads the block from, after `openBlock`, and the block's first word there. */
+  source = new Int32Array(0);
+  blockAt = 0;
+  private words = this.source;
+  private bytes = new Uint8Array(0);
+  // Of the current message.
+  template = 0;
+  idLow = -1;
+  idHigh = -1;
+  private blockLength = 0;
+  /** Byte offsets in the frame: where the next message begins, the block, and what follows the block. */
+  private next = 0;
+  private block = 0;
+  private at = 0;
+
+  /**
+   * Starts with a frame.
+   * @returns the number of its messages; 0 where the lengths in it don't add up, or for none
+   */
+  start(frame: ArrayBuffer): number {
+    this.next = 0;
+    if (frame.byteLength % MESSAGE_UNIT !== 0) return 0;
+    const words = new Int32Array(frame);
+    let count = 0;
+    for (let at = 0; at < frame.byteLength; count++) {
+      if (at + HEADER_BYTES > frame.byteLength) return 0;
+      const length = words[(at >>> 2) + 2]!;
+      const least = HEADER_BYTES + (words[at >>> 2]! & 0xffff);
+      if (length % MESSAGE_UNIT !== 0 || length < least || length > frame.byteLength - at) return 0;
+      at += length;
+    }
+    this.words = words;
+    this.bytes = new Uint8Array(frame);
+    return count;
+  }
+
+  /** Moves on to the next message. Before it looks further into it, `checkHeader`. */
+  advance(): void {
+    const { words } = this;
+    const at = this.next >>> 2;
+    this.blockLength = words[at]! & 0xffff;
+    this.template = words[at]! >>> 16;
+    this.idLow = words[at + 4]!;
+    this.idHigh = words[at + 5]!;
+    this.block = this.next + HEADER_BYTES;
+    this.at = this.block + this.blockLength;
+    this.next += words[at + 2]!;
+  }
+
+  /** @throws ApiError 40000 for another schema, or a version that there never was */
+  checkHeader(): void {
+    const word = this.words[((this.block - HEADER_BYTES) >>> 2) + 1]!;
+    if ((word & 0xffff) !== SCHEMA_ID) throw badRequest(`schemaId: must be ${SCHEMA_ID}`);
+    if (word >>> 16 === 0) throw badRequest("version: must be at least 1");
+    if (this.blockLength % MESSAGE_UNIT !== 0) throw badRequest(`blockLength: must be a multiple of ${MESSAGE_UNIT}`);
+  }
+
+  /** Makes the block readable. @param absent what the fields have that the sender's version lacks */
+  openBlock(absent: Int32Array): void {
+    this.blockAt = this.block >>> 2;
+    this.source = this.words;
+    const length = this.blockLength >>> 2;
+    if (length >= absent.length) return;
+    this.source = Int32Array.from(absent);
+    this.source.set(this.words.subarray(this.blockAt, this.blockAt + length));
+    this.blockAt = 0;
+  }
+
+  /** Reads the next text; null where it is empty or the sender's version lacks it. @throws ApiError 40000 */
+  text8(name: string): string | null {
+    return this.at === this.next ? null : this.text(name, this.bytes[this.at++]!);
+  }
+
+  private text(name: string, length: number): string | null {
+    if (length === 0) return null;
+    if (length > this.next - this.at) throw badRequest(`${name}: ends behind its message`);
+    this.at += length;
+    return Buffer.from(this.bytes.buffer, this.at - length, length).toString();
+  }
+}

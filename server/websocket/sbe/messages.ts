@@ -1,0 +1,190 @@
+/** Writes what clients are sent into their frames: orders, rejections, accounts, heartbeats. Decides nothing. */
+import { OrderType, type TimeInForce } from "../../../engine/constants.ts";
+import { FLAG_POST_ONLY, selfTradePreventionOf, sideOf, timeInForceOf, typeOf } from "../../../engine/ring/records.ts";
+import type { ApiError } from "../../errors.ts";
+import type { RateState } from "../../http/rate-limiter.ts";
+import type { BalanceView, PositionView } from "../../markets/views.ts";
+import type { OrderReport, Timestamps } from "../../orders/order-json.ts";
+import { ClientOrderId } from "./client-order-id.ts";
+import { BlockLength, EntryLength, NULL_MONEY, OrderFlags, Template } from "./codec/constants.ts";
+import * as codec from "./codec/responses.ts";
+import type { Addressee, FrameWriter } from "./frame-writer.ts";
+
+/** Bytes that the two texts of an order take at most. */
+const ORDER_TEXTS_BYTES = 2 * (1 + 64);
+const DIMENSION_BYTES = 4;
+/** Of a rejection: longer words are cut off. */
+const MAX_WORDS_BYTES = 4_096;
+const TRACE_ID_BYTES = 65;
+
+export class SbeMessages {
+  // Reused from message to message.
+  private readonly order = new codec.Order();
+  private readonly fill = new codec.Fill();
+  private readonly times = new codec.OrderTimestamps();
+  private readonly rejection = new codec.Rejected();
+  private readonly balance = new codec.BalanceUpdated();
+  private readonly position = new codec.PositionUpdated();
+  private readonly echo = new codec.Pong();
+  private readonly beat = new codec.Heartbeat();
+  private readonly end = new codec.Shutdown();
+  private readonly clientOrderId = new ClientOrderId();
+
+  // ---------------------------------------------------------------- responses
+
+  accepted(frame: FrameWriter, to: Addressee, report: OrderReport): void {
+    const at = frame.beginResponse(Template.orderAccepted, BlockLength.orderAccepted, ORDER_TEXTS_BYTES, to);
+    this.writeOrder(frame, at, report);
+    this.addTexts(frame, report);
+    frame.endMessage();
+    if (report.timestamps === null) return;
+    const times = frame.beginResponse(Template.orderTimestamps, BlockLength.orderTimestamps, 0, to);
+    this.writeTimes(frame, times, report.id, report.timestamps);
+  }
+
+  /** @param rate of a request that the limits rejected, otherwise null @param traceId of the errors that have one */
+  rejected(frame: FrameWriter, to: Addressee, error: ApiError, rate: RateState | null, traceId: string | null): void {
+    const room = 2 + MAX_WORDS_BYTES + TRACE_ID_BYTES;
+    const at = frame.beginResponse(Template.rejected, BlockLength.rejected, room, to);
+    const { rejection } = this;
+    rejection.code = error.kind.code;
+    rejection.retryAfter = error.retryAfter ?? -1;
+    rejection.rateLimit = rate === null ? -1 : rate.limit;
+    rejection.rateReset = rate === null ? -1 : rate.reset;
+    codec.writeRejected(frame.words, at, rejection);
+    frame.addText16(error.message, MAX_WORDS_BYTES);
+    frame.addText8(traceId);
+    frame.endMessage();
+  }
+
+  pong(frame: FrameWriter, to: Addressee, now: number): void {
+    const at = frame.beginResponse(Template.pong, BlockLength.pong, 0, to);
+    this.echo.now = now;
+    codec.writePong(frame.words, at, this.echo);
+    frame.endMessage();
+  }
+
+  // ---------------------------------------------------------------- the private stream
+
+  orderUpdated(frame: FrameWriter, sequence: number, report: OrderReport): void {
+    const { trades } = report;
+    const room = DIMENSION_BYTES + trades.length * EntryLength.fill + ORDER_TEXTS_BYTES;
+    const block = frame.beginEvent(Template.orderUpdated, BlockLength.orderUpdated, room, sequence);
+    this.writeOrder(frame, block, report);
+    let at = frame.addGroup(EntryLength.fill, trades.length);
+    const { fill } = this;
+    for (const { id, matchId, price, quantity, role, matchType, fee, rebate, createdAt } of trades) {
+      fill.fillId = id;
+      fill.matchId = matchId;
+      fill.fee = fee;
+      fill.rebate = rebate;
+      fill.createdAt = createdAt;
+      fill.quantity = quantity;
+      fill.price = price;
+      fill.role = role;
+      fill.matchType = matchType;
+      codec.writeFill(frame.words, at, fill);
+      at += EntryLength.fill / 4;
+    }
+    this.addTexts(frame, report);
+    frame.endMessage();
+    if (report.timestamps === null) return;
+    const times = frame.beginEvent(Template.orderTimestamps, BlockLength.orderTimestamps, 0, sequence);
+    this.writeTimes(frame, times, report.id, report.timestamps);
+  }
+
+  balanceUpdated(frame: FrameWriter, sequence: number, at: number, view: BalanceView): void {
+    const block = frame.beginEvent(Template.balanceUpdated, BlockLength.balanceUpdated, 0, sequence);
+    const { balance } = this;
+    balance.ts = at;
+    balance.available = view.available;
+    balance.held = view.held;
+    balance.total = view.total;
+    codec.writeBalanceUpdated(frame.words, block, balance);
+    frame.endMessage();
+  }
+
+  positionUpdated(frame: FrameWriter, sequence: number, at: number, view: PositionView): void {
+    const block = frame.beginEvent(Template.positionUpdated, BlockLength.positionUpdated, 0, sequence);
+    const { position } = this;
+    position.ts = at;
+    position.cost = view.cost;
+    position.realizedPnl = view.realized_pnl;
+    position.marketValue = view.market_value ?? NULL_MONEY;
+    position.quantity = view.quantity;
+    position.held = view.held;
+    position.marketId = view.market_id;
+    position.outcomeId = view.outcome_id;
+    codec.writePositionUpdated(frame.words, block, position);
+    frame.endMessage();
+  }
+
+  // ---------------------------------------------------------------- the connection
+
+  /** @param orders the last order update, null where the connection is sent none */
+  heartbeat(frame: FrameWriter, sequence: number, at: number, orders: number | null): void {
+    const block = frame.beginEvent(Template.heartbeat, BlockLength.heartbeat, DIMENSION_BYTES, sequence);
+    this.beat.ts = at;
+    this.beat.orders = orders ?? -1;
+    codec.writeHeartbeat(frame.words, block, this.beat);
+    frame.addGroup(EntryLength.subscribed, 0);
+    frame.endMessage();
+  }
+
+  shutdown(frame: FrameWriter, at: number): void {
+    const block = frame.beginEvent(Template.shutdown, BlockLength.shutdown, 0, 0);
+    this.end.ts = at;
+    codec.writeShutdown(frame.words, block, this.end);
+    frame.endMessage();
+  }
+
+  // ---------------------------------------------------------------- orders
+
+  private writeOrder(frame: FrameWriter, at: number, report: OrderReport): void {
+    const { order, clientOrderId } = this;
+    const { terms } = report;
+    const type = typeOf(terms);
+    clientOrderId.set(report.clientOrderId);
+    order.orderId = report.id;
+    order.updatedAt = report.updatedAt;
+    order.createdAt = report.createdAt;
+    order.expiresAt = report.expiresAt || -1;
+    order.clientOrderIdLow = clientOrderId.low;
+    order.clientOrderIdHigh = clientOrderId.high;
+    order.marketId = report.market;
+    order.outcomeId = report.outcome;
+    order.quantity = report.quantity;
+    order.remaining = report.remaining;
+    order.price = type === OrderType.unboundMarket ? -1 : report.price;
+    order.side = sideOf(terms);
+    order.orderTerms = orderTermsOf(type, timeInForceOf(terms));
+    order.selfTradePrevention = selfTradePreventionOf(terms);
+    order.status = report.status;
+    order.reason = report.reason;
+    order.flags =
+      ((terms & FLAG_POST_ONLY) === 0 ? 0 : OrderFlags.postOnly) |
+      (report.timestamps === null ? 0 : OrderFlags.timestamps);
+    codec.writeOrder(frame.words, at, order);
+  }
+
+  /** Of the order that was written last. */
+  private addTexts(frame: FrameWriter, report: OrderReport): void {
+    frame.addText8(this.clientOrderId.text);
+    frame.addText8(report.builderCode);
+  }
+
+  private writeTimes(frame: FrameWriter, at: number, orderId: number, timestamps: Timestamps): void {
+    const { times } = this;
+    times.orderId = orderId;
+    times.received = timestamps.received;
+    times.matched = timestamps.matched;
+    times.durable = timestamps.durable;
+    times.sent = timestamps.sent;
+    codec.writeOrderTimestamps(frame.words, at, times);
+    frame.endMessage();
+  }
+}
+
+/** The schema's OrderTerms. */
+const orderTermsOf = (type: OrderType | number, timeInForce: TimeInForce | number): number =>
+  type === OrderType.limit ? timeInForce : OrderType.market * 16 + timeInForce;

@@ -1,0 +1,179 @@
+/**
+ * Requests of the binary protocol as commands of order entry, within the bounds of JSON's schemas. What is out of bounds is
+ * spelled out as the JSON request that it would be, and that request's schema says what is wrong with it.
+ */
+import {
+  ORDER_TYPES,
+  OrderType,
+  SELF_TRADE_PREVENTIONS,
+  Side,
+  TIMES_IN_FORCE,
+  TimeInForce,
+} from "../../../engine/constants.ts";
+import { MAX_PRICE_BPS, MAX_QUANTITY, MIN_PRICE_BPS } from "../../../engine/limits.ts";
+import { FLAG_POST_ONLY, packTerms } from "../../../engine/ring/records.ts";
+import { assert } from "../../../engine/util/assert.ts";
+import { badRequest } from "../../errors.ts";
+import { creditedTo, DIRECT } from "../../http/dispatch.ts";
+import { type Check, compileSchema } from "../../http/validate.ts";
+import * as S from "../../trading/schemas.ts";
+import type { Amendment, Origin, Placement } from "../../trading/types.ts";
+import { textOfWords } from "./client-order-id.ts";
+import { OrderFlags } from "./codec/constants.ts";
+import * as codec from "./codec/requests.ts";
+import type { FrameReader } from "./frame-reader.ts";
+
+const CLIENT_ORDER_ID = new RegExp(S.CLIENT_ORDER_ID_PATTERN);
+const KNOWN_FLAGS = OrderFlags.postOnly | OrderFlags.timestamps;
+const MAX_CODE = SELF_TRADE_PREVENTIONS.length - 1;
+/** What a required number of 32 bits has where its sender's version lacks it. */
+const ABSENT = 2 ** 32 - 1;
+const ABSENT_BYTE = 255;
+
+const checkPlacement = compileSchema(S.PlaceOrder);
+const checkCancel = compileSchema(S.CancelOrder);
+const checkAmendment = compileSchema(S.BatchOperations.amend);
+
+/** The order that a cancel names: by its id, or by its client order id where that is set. */
+export interface NamedOrder {
+  readonly id: number;
+  readonly clientOrderId: string | null;
+}
+
+export class SbeRequests {
+  // Reused from request to request.
+  private readonly place = new codec.PlaceOrder();
+  private readonly cancelBlock = new codec.CancelOrder();
+  private readonly amend = new codec.AmendOrder();
+  /** Of the placement that was read last, with its builder code. */
+  origin: Origin = DIRECT;
+
+  /** @param own the connection's origin @throws ApiError 40000 */
+  placement(reader: FrameReader, own: Origin): Placement {
+    const { place: block } = this;
+    reader.openBlock(codec.PlaceOrder.absent);
+    codec.readPlaceOrder(reader.source, reader.blockAt, block);
+    const text = reader.text8("client_order_id");
+    const builderCode = reader.text8("builder_code");
+    this.origin = builderCode === null ? own : creditedTo(own, builderCode, "builder_code");
+    const { orderType, timeInForce, selfTradePrevention, flags } = block;
+    const clientOrderId = clientOrderIdOf(block.clientOrderIdLow, block.clientOrderIdHigh, text);
+    const isValid =
+      block.marketId !== 0 &&
+      block.marketId !== ABSENT &&
+      block.outcomeId !== 0 &&
+      block.outcomeId !== ABSENT &&
+      (block.side === Side.buy || block.side === Side.sell) &&
+      isQuantity(block.quantity) &&
+      (block.price === -1 || isPrice(block.price)) &&
+      orderType <= OrderType.market &&
+      timeInForce <= TimeInForce.fok &&
+      selfTradePrevention <= MAX_CODE &&
+      isOptionalTime(block.expiresAt) &&
+      isOptionalTime(block.validUntil) &&
+      (clientOrderId === null || CLIENT_ORDER_ID.test(clientOrderId));
+    if (!isValid) reject(checkPlacement, placementJson(block, clientOrderId));
+    if ((flags & ~KNOWN_FLAGS) !== 0)
+      throw badRequest(`flags: must be a sum of ${Object.values(OrderFlags).join(", ")}`);
+    return {
+      marketId: block.marketId,
+      outcomeId: block.outcomeId,
+      terms: termsOf(block),
+      price: block.price === -1 ? null : block.price,
+      quantity: block.quantity,
+      clientOrderId,
+      expiresAt: block.expiresAt === -1 ? null : block.expiresAt,
+      validUntil: block.validUntil === -1 ? null : block.validUntil,
+      timestamps: (flags & OrderFlags.timestamps) !== 0,
+    };
+  }
+
+  /** @throws ApiError 40000 unless exactly one of the fields names an order */
+  canceled(reader: FrameReader): NamedOrder {
+    const { cancelBlock: block } = this;
+    reader.openBlock(codec.CancelOrder.absent);
+    codec.readCancelOrder(reader.source, reader.blockAt, block);
+    const text = reader.text8("client_order_id");
+    const clientOrderId = clientOrderIdOf(block.clientOrderIdLow, block.clientOrderIdHigh, text);
+    const { orderId } = block;
+    const isValid =
+      (orderId === -1 || isId(orderId)) && (clientOrderId === null || CLIENT_ORDER_ID.test(clientOrderId));
+    if (!isValid) reject(checkCancel, { ...given("id", orderId), ...(clientOrderId !== null && { client_order_id: clientOrderId }) }); // biome-ignore format: one line
+    if ((orderId === -1) === (clientOrderId === null)) throw badRequest("id: required, or else client_order_id");
+    return { id: orderId, clientOrderId };
+  }
+
+  /** @throws ApiError 40000 */
+  amendment(reader: FrameReader): Amendment {
+    const { amend: block } = this;
+    reader.openBlock(codec.AmendOrder.absent);
+    codec.readAmendOrder(reader.source, reader.blockAt, block);
+    const { orderId, price, quantity, validUntil } = block;
+    const isValid =
+      isId(orderId) &&
+      (price === -1 || isPrice(price)) &&
+      (quantity === -1 || isQuantity(quantity)) &&
+      isOptionalTime(validUntil);
+    if (!isValid) {
+      const json = { ...given("id", orderId), ...given("price", price), ...given("quantity", quantity) };
+      reject(checkAmendment, { op: "amend", ...json, ...given("valid_until", validUntil) });
+    }
+    return {
+      orderId,
+      price: price === -1 ? null : price,
+      quantity: quantity === -1 ? null : quantity,
+      validUntil: validUntil === -1 ? null : validUntil,
+    };
+  }
+}
+
+const isId = (id: number): boolean => id >= 1 && id <= Number.MAX_SAFE_INTEGER;
+const isPrice = (price: number): boolean => price >= MIN_PRICE_BPS && price <= MAX_PRICE_BPS;
+const isQuantity = (quantity: number): boolean => quantity >= 1 && quantity <= MAX_QUANTITY;
+const isOptionalTime = (time: number): boolean => time >= -1 && time <= Number.MAX_SAFE_INTEGER;
+
+/** @throws ApiError 40000 where both forms are given */
+function clientOrderIdOf(low: number, high: number, text: string | null): string | null {
+  const number = textOfWords(low, high);
+  if (number !== null && text !== null) throw badRequest("client_order_id: give it as a number or as a text");
+  return number ?? text;
+}
+
+/** The defaults are JSON's. */
+function termsOf({ side, orderType, timeInForce, selfTradePrevention, flags, price }: codec.PlaceOrder): number {
+  const isMarket = orderType === OrderType.market;
+  const missing = isMarket ? TimeInForce.ioc : TimeInForce.gtc;
+  const type = !isMarket ? OrderType.limit : price === -1 ? OrderType.unboundMarket : OrderType.market;
+  const prevention = selfTradePrevention === -1 ? 0 : selfTradePrevention;
+  const postOnly = (flags & OrderFlags.postOnly) === 0 ? 0 : FLAG_POST_ONLY;
+  return packTerms(side, type, timeInForce === -1 ? missing : timeInForce, prevention, postOnly);
+}
+
+/** @throws ApiError 40000 */
+function reject(check: Check<unknown>, json: object): never {
+  check(json);
+  assert(false, "the bounds of the binary protocol are those of JSON");
+}
+
+/** A field of a JSON request, left out where it is null. */
+const given = (name: string, value: number): object => (value === -1 || value === ABSENT ? {} : { [name]: value });
+
+/** A code as its word; one without a word as itself. */
+const word = (name: string, words: readonly string[], code: number): object =>
+  code === -1 ? {} : { [name]: words[code] ?? String(code) };
+
+function placementJson(block: codec.PlaceOrder, clientOrderId: string | null): object {
+  return {
+    ...given("market_id", block.marketId),
+    ...given("outcome_id", block.outcomeId),
+    ...(block.side !== ABSENT_BYTE && { side: block.side }),
+    ...given("price", block.price),
+    ...given("quantity", block.quantity),
+    ...word("type", ORDER_TYPES.slice(0, OrderType.unboundMarket), block.orderType),
+    ...word("time_in_force", TIMES_IN_FORCE, block.timeInForce),
+    ...word("self_trade_prevention", SELF_TRADE_PREVENTIONS, block.selfTradePrevention),
+    ...(clientOrderId !== null && { client_order_id: clientOrderId }),
+    ...given("expires_at", block.expiresAt),
+    ...given("valid_until", block.validUntil),
+  };
+}
