@@ -69,6 +69,20 @@ const THREE_THREADS = pathsOf([
   "websocket/pipelined-operations",
 ]);
 
+/** Files whose sockets speak the binary protocol, too. */
+const SBE = pathsOf([
+  "trading/batch",
+  "trading/cancel-after",
+  "trading/cancel-on-disconnect",
+  "trading/cancel-on-disconnect-restarts",
+  "trading/quotes",
+  "trading/timestamps",
+  "websocket/hub",
+  "websocket/operations",
+  "websocket/pipelined-operations",
+  "websocket/private-events",
+]);
+
 const common = {
   // The modules of server and schemas load once a worker, not once a file: that saves a second of each file.
   isolate: false,
@@ -93,6 +107,7 @@ export default defineConfig({
         test: { name: "long", include: ["test/**/*.long.test.ts", ...MORE_ROUNDS], env: { EFFORT: "5" }, ...repeated },
       },
       { test: { name: "3 engine threads", include: THREE_THREADS, env: { TEST_ENGINE_THREADS: "3" }, ...repeated } },
+      { test: { name: "sbe", include: SBE, env: { TEST_SOCKET_PROTOCOL: "sbe" }, ...repeated } },
     ],
   },
 });

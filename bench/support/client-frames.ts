@@ -1,14 +1,15 @@
 /**
- * A WebSocket client's text messages, framed and masked in advance, consecutive in one buffer: sending some of them
+ * A WebSocket client's messages, framed and masked in advance, consecutive in one buffer: sending some of them
  * means writing one slice of it. Never interprets the messages.
  *
- *   byte 0     0x80 last of its message | 0x01 text
+ *   byte 0     0x80 last of its message | 0x01 text, 0x02 binary
  *   byte 1     0x80 masked | length, or 126 and the length in two bytes, or 127 and in eight
- *   then       the mask's key, four bytes, and the text
+ *   then       the mask's key, four bytes, and the payload
  */
 import { itemAt } from "./item-at.ts";
 
 export const TEXT = 0x81;
+export const BINARY = 0x82;
 export const CLOSE = 0x88;
 export const PING = 0x89;
 export const PONG = 0x8a;
@@ -32,6 +33,16 @@ export class ClientFrames {
     if (start + MAX_HEADER_BYTES + text.length > this.memory.length) this.grow(text.length);
     const at = writeHeader(this.memory, start, TEXT, text.length);
     this.ends.push(at + this.memory.write(text, at, "latin1"));
+  }
+
+  /** Adds a binary message. */
+  addBinary(parts: readonly Buffer[]): void {
+    const start = this.endOf(this.count);
+    const length = parts.reduce((sum, part) => sum + part.length, 0);
+    if (start + MAX_HEADER_BYTES + length > this.memory.length) this.grow(length);
+    let at = writeHeader(this.memory, start, BINARY, length);
+    for (const part of parts) at += part.copy(this.memory, at);
+    this.ends.push(at);
   }
 
   /** The bytes of the messages `from` to `to`, exclusive. */
@@ -58,7 +69,7 @@ export function clientFrame(first: number, payload: Buffer): Buffer {
 }
 
 /**
- * Returns the offset of the text. The key is zero, which leaves the text unchanged: a server does the same work for any
+ * Returns the offset of the payload. The key is zero, which leaves the payload unchanged: a server does the same work for any
  * key.
  */
 function writeHeader(memory: Buffer, start: number, first: number, length: number): number {

@@ -7,7 +7,28 @@
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { assert } from "../../engine/util/assert.ts";
-import { CLOSE, ClientFrames, clientFrame, LENGTH_IN_2, LENGTH_IN_8, PING, PONG, TEXT } from "./client-frames.ts";
+import {
+  BINARY,
+  CLOSE,
+  ClientFrames,
+  clientFrame,
+  LENGTH_IN_2,
+  LENGTH_IN_8,
+  PING,
+  PONG,
+  TEXT,
+} from "./client-frames.ts";
+import {
+  batchOf,
+  DONE,
+  LENGTH_AT,
+  ORDER_ACCEPTED,
+  ORDER_UPDATED,
+  placeOrder,
+  REJECTED,
+  type SbeOrder,
+  TEMPLATE_AT,
+} from "./sbe-frames.ts";
 
 /** The receive buffer; larger than the longest frame. */
 const MEMORY_BYTES = 1 << 20;
@@ -31,8 +52,10 @@ const [LETTER_I, LETTER_E, LETTER_O, DIGIT_0, COMMA] = Buffer.from("ieo0,") as u
 /** Framed operations, each with the id from `operationId`. */
 export interface Operations {
   readonly frames: ClientFrames;
-  /** Orders per frame. With more than one, each response has a result per order. */
+  /** Orders per frame. With more than one in JSON, each response has a result per order. */
   readonly ordersPerFrame: number;
+  /** In binary each order has a response of its own, and a batch ends with one more. */
+  readonly isBatch: boolean;
 }
 
 export interface SocketLoaded {
@@ -59,7 +82,25 @@ export function batchesOf(orders: readonly string[], count: number, ordersPerFra
     const id = operationId(first / ordersPerFrame);
     frames.add(`{"id":${id},"op":"order.batch","data":{"operations":[${batch.join(",")}]}}`);
   }
-  return { frames, ordersPerFrame };
+  return { frames, ordersPerFrame, isBatch: true };
+}
+
+/** The same in binary: `ordersPerFrame` to a frame, one beside the other or as a batch. */
+export function binaryOf(
+  orders: readonly SbeOrder[],
+  count: number,
+  ordersPerFrame: number,
+  isBatch: boolean,
+  clientOrderIdOf: (index: number) => bigint | null = () => null,
+): Operations {
+  const frames = new ClientFrames();
+  for (let first = 0; first < count; first += ordersPerFrame) {
+    const placed = Array.from({ length: ordersPerFrame }, (_, i) =>
+      placeOrder(orders[(first + i) % orders.length]!, first + i, clientOrderIdOf(first + i)),
+    );
+    frames.addBinary(isBatch ? [batchOf(ordersPerFrame, first), ...placed] : placed);
+  }
+  return { frames, ordersPerFrame, isBatch };
 }
 
 interface Run extends Operations {
@@ -69,7 +110,10 @@ interface Run extends Operations {
   readonly sentAt: Float64Array;
   readonly latencies: number[];
   sent: number;
+  /** Frames. */
   answered: number;
+  /** In binary: responses of the frame that is being answered. */
+  results: number;
   accepted: number;
   /** `order.updated` events. */
   updates: number;
@@ -114,7 +158,7 @@ export class SocketLoad {
   }
 
   /** Connects and upgrades. @param root the server's URL @throws Error if the upgrade is rejected */
-  static async open(root: string, token: string): Promise<SocketLoad> {
+  static async open(root: string, token: string, protocol = "json"): Promise<SocketLoad> {
     const url = new URL(root);
     let upgraded: () => void = () => {};
     const ready = new Promise<void>((resolve) => {
@@ -124,7 +168,8 @@ export class SocketLoad {
     const key = randomBytes(16).toString("base64");
     load.socket.write(
       `GET /api/v1/ws?token=${encodeURIComponent(token)} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: Upgrade\r\n` +
-        `Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}${HEAD_END}`,
+        `Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n` +
+        `Sec-WebSocket-Protocol: ${protocol}${HEAD_END}`,
     );
     await Promise.race([ready, load.failed]);
     return load;
@@ -136,12 +181,12 @@ export class SocketLoad {
    * @throws Error if the connection ends before that
    */
   async send(operations: Operations, window: number): Promise<SocketLoaded> {
-    const { frames, ordersPerFrame } = operations;
+    const { frames, ordersPerFrame, isBatch } = operations;
     let run: Run | null = null;
     const finished = new Promise<void>((done) => {
-      const counts = { sent: 0, answered: 0, accepted: 0, updates: 0, seconds: 0 };
+      const counts = { sent: 0, answered: 0, results: 0, accepted: 0, updates: 0, seconds: 0 };
       const times = { start: performance.now(), sentAt: new Float64Array(frames.count), latencies: [] };
-      this.run = run = { frames, ordersPerFrame, window, ...times, ...counts, done };
+      this.run = run = { frames, ordersPerFrame, isBatch, window, ...times, ...counts, done };
       this.fill(run, run.start);
     });
     await Promise.race([finished, this.failed]);
@@ -214,6 +259,8 @@ export class SocketLoad {
   private receiveFrame(first: number, payload: number, end: number, run: Run | null, now: number): void {
     if (first === TEXT) {
       if (run !== null) this.receiveText(payload, end, run, now);
+    } else if (first === BINARY) {
+      if (run !== null) this.receiveBinary(payload, end, run, now);
     } else if (first === PING) this.socket.write(clientFrame(PONG, this.memory.subarray(payload, end)));
     else if (first === CLOSE)
       this.fail(new Error(`the WebSocket was closed with ${this.memory.readUInt16BE(payload)}`));
@@ -228,10 +275,28 @@ export class SocketLoad {
       return;
     }
     assert(kind === LETTER_I, "a message is a response or an event");
-    if (run.answered % TIMED_SHARE === 0) run.latencies.push(now - run.sentAt[run.answered]!);
-    run.answered++;
+    this.frameAnswered(run, now);
     if (memory[payload + CODE_AT] !== DIGIT_0 || memory[payload + CODE_AT + 1] !== COMMA) return;
     run.accepted += run.ordersPerFrame === 1 ? 1 : countResults(memory.subarray(payload, end));
+  }
+
+  private frameAnswered(run: Run, now: number): void {
+    if (run.answered % TIMED_SHARE === 0) run.latencies.push(now - run.sentAt[run.answered]!);
+    run.answered++;
+  }
+
+  private receiveBinary(payload: number, end: number, run: Run, now: number): void {
+    const { memory } = this;
+    for (let at = payload; at < end; at += memory.readUInt32LE(at + LENGTH_AT)) {
+      const template = memory.readUInt16LE(at + TEMPLATE_AT);
+      if (template === ORDER_UPDATED) run.updates++;
+      if (template === DONE) this.frameAnswered(run, now);
+      if (template !== ORDER_ACCEPTED && template !== REJECTED) continue;
+      if (template === ORDER_ACCEPTED) run.accepted++;
+      if (run.isBatch || ++run.results < run.ordersPerFrame) continue;
+      run.results = 0;
+      this.frameAnswered(run, now);
+    }
   }
 }
 

@@ -73,7 +73,7 @@ export type Gateway = ReturnType<typeof createGateway>;
 /** Registers every route, the site and the hub on `app`, which does not listen yet. */
 export function createGateway(options: GatewayOptions) {
   const { config, app, trading, identity, operators, lifecycle, publicUrl, logger } = options;
-  const { exchange, entry, history, counters, startedAt, clock } = trading;
+  const { exchange, entry, cancelTimers, history, counters, startedAt, clock } = trading;
   const { accounts, authenticator } = identity;
   const { operatorsNeedSecondFactor, maxSocketsPerAddress } = config;
   const limiter = config.rateLimits === null ? null : new RateLimiter(config.rateLimits);
@@ -114,7 +114,7 @@ export function createGateway(options: GatewayOptions) {
   const room = roomForConnections(MAX_WS_CONNECTIONS + MAX_HTTP_CONNECTIONS, logger);
   const connections = new Connections(room, () => hub.counts().connections, logger);
   connections.register(app);
-  const hub = new SocketHub({ exchange, entry, history, routes, connections, ...sockets, ...access });
+  const hub = new SocketHub({ exchange, entry, cancelTimers, history, routes, connections, ...sockets, ...access });
   exchange.listen(hub.users.outbox, hub.channels);
   hub.register();
   registerRoutes(app, routes, access);

@@ -33,7 +33,7 @@ import type { ExchangeDatabase } from "./database.ts";
 
 const DAY_MS = 86_400_000;
 const WEEK_MS = 7 * DAY_MS;
-const IGNORED = { order(): void {}, data(): void {}, error(): void {} };
+const IGNORED = { order(): void {}, canceled(): void {}, data(): void {}, error(): void {} };
 
 /** What memory holds before the first thread runs. */
 export interface LoadedExchange {

@@ -9,13 +9,20 @@ export abstract class JsonReply implements Reply {
     this.data(reportJson(report));
   }
 
+  canceled(orderIds: readonly number[]): void {
+    this.data(canceledJson(orderIds));
+  }
+
   abstract data(json: string): void;
   abstract error(error: ApiError): void;
 }
 
+const canceledJson = (orderIds: readonly number[]): string => `{"order_ids":[${orderIds.join(",")}]}`;
+
 /** A reply for callers who want the text, or only to know. */
 export const textReply = (data: Reply["data"], error: Reply["error"]): Reply => ({
   order: (report) => data(reportJson(report)),
+  canceled: (orderIds) => data(canceledJson(orderIds)),
   data,
   error,
 });

@@ -33,6 +33,10 @@ class BatchOperationReply implements Reply {
     this.batch.succeeded(this.index, report);
   }
 
+  canceled(): void {
+    throw new Error("an operation of a batch replies with an order");
+  }
+
   data(): void {
     throw new Error("an operation of a batch replies with an order");
   }

@@ -4,6 +4,8 @@
  * cancels are: after a crash in between it fires again, and cancels only orders placed before it. Reads no clock.
  */
 import { MinHeap } from "../../engine/util/min-heap.ts";
+import { badRequest } from "../errors.ts";
+import { MAX_CANCEL_AFTER_MS, MIN_CANCEL_AFTER_MS } from "./limits.ts";
 
 /** Stale heap entries that may stay before a sweep, beside twice as many as there are switches. */
 const MAX_STALE = 1_000;
@@ -22,6 +24,12 @@ interface Switch {
   dueAt: number;
 }
 
+/** @param timeoutMs within the bounds of the request's schema @throws ApiError 40000 between 0 and the least */
+export function checkTimeout(timeoutMs: number): void {
+  if (timeoutMs === 0 || timeoutMs >= MIN_CANCEL_AFTER_MS) return;
+  throw badRequest(`timeout_ms: must be 0, or ${MIN_CANCEL_AFTER_MS} to ${MAX_CANCEL_AFTER_MS}`);
+}
+
 export class CancelTimers {
   private readonly options: CancelTimerOptions;
   private readonly switches = new Map<number, Switch>();
@@ -31,6 +39,17 @@ export class CancelTimers {
 
   constructor(options: CancelTimerOptions) {
     this.options = options;
+  }
+
+  /**
+   * Sets, renews or (0) ends the user's switch as a request asks for it; resolves with its time once that is durable.
+   * @param timeoutMs that passed `checkTimeout`
+   */
+  request(userId: number, timeoutMs: number, now: number): Promise<number | null> {
+    const firesAt = timeoutMs === 0 ? null : now + timeoutMs;
+    // A renewal that arrives too late must not postpone a timer that is due.
+    this.fireDue(now);
+    return this.set(userId, firesAt).then(() => firesAt);
   }
 
   /** Restores a durable time at startup. */

@@ -32,9 +32,10 @@ export class CompositeReply {
     if (!this.isOver) this.deferral ??= this.context.users.defer(this.userId);
   }
 
-  /** Everything is known. */
-  finish(json: string): void {
-    this.end()?.data(json);
+  /** Everything is known. @param give gives the client its reply */
+  finish(give: (reply: Reply) => void): void {
+    const reply = this.end();
+    if (reply !== null) give(reply);
     this.release();
   }
 

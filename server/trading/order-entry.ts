@@ -179,7 +179,7 @@ export class OrderEntry {
     exchange.cancelOrder(slot, Reason.user, exchange.pending.expect(reply, now + REPLY_DEADLINE_MS), now);
   }
 
-  /** Cancels the user's live orders that match the filter; `reply` gets {order_ids} of those that this ended. */
+  /** Cancels the user's live orders that match the filter; `reply` gets the ids of those that this ended. */
   cancelAll(userId: number, filter: OrderFilter, now: number, reply: Reply, reason: number = Reason.user): void {
     const { exchange } = this;
     exchange.gate.checkRunning();
@@ -187,7 +187,7 @@ export class OrderEntry {
     const composite = new CompositeReply(exchange, userId, reply, now + REPLY_DEADLINE_MS);
     exchange.cancels.add(slots, reason, {
       arrived: () => composite.arrived(),
-      done: (orderIds) => composite.finish(`{"order_ids":[${orderIds.join(",")}]}`),
+      done: (orderIds) => composite.finish((given) => given.canceled(orderIds)),
     });
     exchange.turn.schedule();
   }
@@ -293,6 +293,7 @@ function boundOf({ price, terms }: Placement): number {
 function withTimes({ times }: Exchange, slot: number, reply: Reply): Reply {
   return {
     order: (report) => reply.order(copyReport(report, times.of(slot))),
+    canceled: (orderIds) => reply.canceled(orderIds),
     data: (json) => reply.data(json),
     error: (error) => reply.error(error),
   };

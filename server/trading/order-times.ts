@@ -42,8 +42,9 @@ export class OrderTimes {
     this.received = new Float64Array(capacity + 1);
   }
 
-  /** Reads a request of several orders: all that `read` accepts were received at one time. */
+  /** Reads a request of several orders: all that `read` accepts were received at one time. Parts may say so again. */
   receiveTogether(read: () => void): void {
+    if (this.arrival[0] !== 0) return read();
     this.arrival[0] = this.clock();
     try {
       read();

@@ -148,6 +148,10 @@ function both(first: Reply, second: Reply): Reply {
       first.order(report);
       second.order(report);
     },
+    canceled(orderIds) {
+      first.canceled(orderIds);
+      second.canceled(orderIds);
+    },
     data(json) {
       first.data(json);
       second.data(json);

@@ -8,11 +8,8 @@ import { notionalMicro } from "../../engine/money.ts";
 import * as R from "../../engine/ring/records.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, asApiError, badRequest, notFound } from "../errors.ts";
-import { successBody } from "../http/reply.ts";
 import type { Market } from "../markets/types.ts";
-import { textReply } from "../orders/json-reply.ts";
-import { type OrderReport, reportJson } from "../orders/order-json.ts";
-import { CompositeReply } from "./composite-reply.ts";
+import type { OrderReport } from "../orders/order-json.ts";
 import type { Exchange } from "./exchange.ts";
 import { worstOf } from "./holds.ts";
 import { REPLY_DEADLINE_MS } from "./limits.ts";
@@ -27,8 +24,8 @@ import {
 } from "./order-checks.ts";
 import { disconnectFlag, IN_FLIGHT, MARK_ENDING, type OrderStore } from "./order-store.ts";
 import { exchangeIsFull, quotesTooLate, tooManyInFlight } from "./rejections.ts";
-import { SlotReport } from "./slot-report.ts";
-import type { OrderEntryOptions, Origin, Quote, QuoteTerms, Reply, Trader } from "./types.ts";
+import { copyReport, SlotReport } from "./slot-report.ts";
+import type { OrderEntryOptions, Origin, Quote, QuotesSink, QuoteTerms, Reply, Trader } from "./types.ts";
 
 /** A request to replace a user's quotes in a market. */
 export interface QuotesRequest {
@@ -79,11 +76,11 @@ export class Quotes {
   /**
    * Makes the request's quotes all of the user's quotes in the market. A quote that stands as requested stays; where only
    * its expiry differs it is extended in place. Where the user's means don't cover old and new together, each new quote
-   * takes over what an old one of its outcome and side holds, less what of that one was filled in the meantime. `reply`
-   * gets {results}.
+   * takes over what an old one of its outcome and side holds, less what of that one was filled in the meantime.
+   * @param open opens the sink of the results, once nothing can be rejected any more
    * @throws ApiError: then all quotes are unchanged
    */
-  replace(request: QuotesRequest, reply: Reply): void {
+  replace(request: QuotesRequest, open: () => QuotesSink): void {
     const { exchange } = this;
     const { trader, marketId, now } = request;
     const market = this.checkRequest(request);
@@ -98,8 +95,8 @@ export class Quotes {
     if (!exchange.store.hasSlotsFor(trader.userId, placed.length, plan.old.length)) throw exchangeIsFull();
     // From here it must succeed.
     if (commands > 0) exchange.writer.beginChain(commands);
-    const replied = new QuotesReply(exchange, this.saveCancelOnDisconnect, request, plan, reply);
-    exchange.times.receiveTogether(() => replied.write());
+    const replacement = new Replacement(exchange, this.saveCancelOnDisconnect, request, plan, open());
+    exchange.times.receiveTogether(() => replacement.write());
   }
 
   /** @throws ApiError 4040, 40000, 50300 */
@@ -201,32 +198,34 @@ export class Quotes {
   }
 }
 
-/** Writes the chain of one replacement, and completes its reply. */
-class QuotesReply {
+/** Writes the chain of one replacement, and reports its results. */
+class Replacement {
   private readonly exchange: Exchange;
   private readonly save: OrderEntryOptions["saveCancelOnDisconnect"];
   private readonly request: QuotesRequest;
   private readonly plan: Plan;
-  private readonly reply: CompositeReply;
-  /** JSON texts of the results, by quote. */
-  private readonly texts: (string | null)[];
-  /** Parts of the reply that are still to come; `write` counts as one until everything is written. */
+  private readonly sink: QuotesSink;
+  /** By quote: parts of its result that are still to come. */
+  private readonly parts: Uint8Array;
+  /** By quote: its last known state, where several parts make its result. */
+  private readonly known: (OrderReport | undefined)[] = [];
+  /** All parts that are still to come; `write` counts as one until everything is written. */
   private outstanding = 1;
+  private hasFailed = false;
 
   constructor(
     exchange: Exchange,
     save: OrderEntryOptions["saveCancelOnDisconnect"],
     request: QuotesRequest,
     plan: Plan,
-    reply: Reply,
+    sink: QuotesSink,
   ) {
     this.exchange = exchange;
     this.save = save;
     this.request = request;
     this.plan = plan;
-    this.reply = new CompositeReply(exchange, request.trader.userId, reply, request.now + REPLY_DEADLINE_MS);
-    const report = new SlotReport(exchange.store);
-    this.texts = plan.planned.map(({ standing }) => (standing === 0 ? null : reportJson(report.live(standing))));
+    this.sink = sink;
+    this.parts = new Uint8Array(plan.planned.length);
   }
 
   write(): void {
@@ -241,20 +240,32 @@ class QuotesReply {
   }
 
   private readonly partDone = (): void => {
-    if (--this.outstanding > 0) return;
-    this.reply.finish(`{"results":[${this.texts.map((text) => successBody(text ?? "null")).join(",")}]}`);
+    if (--this.outstanding > 0 || this.hasFailed) return;
+    this.sink.done();
   };
 
-  /** Counts one more part, and returns its reply. */
-  private expect(index: number): Reply {
+  private readonly fail = (error: ApiError): void => {
+    if (this.hasFailed) return;
+    this.hasFailed = true;
+    this.sink.failed(error);
+  };
+
+  /** Counts one more part of a quote's result, and returns its reply. A quote is placed, or nothing of the whole is. */
+  private expect(index: number, error: (error: ApiError) => void = this.fail): Reply {
     this.outstanding++;
-    const data = (json: string): void => {
-      this.reply.arrived();
-      this.texts[index] = json;
-      this.partDone();
-    };
-    // A quote in the chain is placed, or nothing of the whole is: the composite reply says what went wrong.
-    return textReply(data, (error) => this.reply.fail(error));
+    this.parts[index]!++;
+    const noOrder = (): void => assert(false, "a quote's result is an order");
+    return { order: (report) => this.arrived(index, report), canceled: noOrder, data: noOrder, error };
+  }
+
+  /** A part of the quote's result is known: the last one makes it. */
+  private arrived(index: number, report: OrderReport): void {
+    this.sink.arrived();
+    this.parts[index]!--;
+    if (this.hasFailed) return;
+    if (this.parts[index] === 0) this.sink.order(index, report);
+    else this.known[index] = copyReport(report);
+    this.partDone();
   }
 
   private cancelOld(): void {
@@ -262,7 +273,7 @@ class QuotesReply {
     const { old } = this.plan;
     if (old.length === 0) return;
     this.outstanding++;
-    const watcher = { arrived: () => this.reply.arrived(), done: this.partDone };
+    const watcher = { arrived: () => this.sink.arrived(), done: this.partDone };
     const correlationId = pending.expectCancels(old.length, watcher);
     for (const slot of old) {
       store.replace(slot);
@@ -319,12 +330,14 @@ class QuotesReply {
     const { store, pending } = this.exchange;
     const { origin, now } = this.request;
     const { isLate, expiresAt } = this.plan;
-    if (!isLate && store.expiresAt[slot] !== expiresAt) this.extend(slot, index);
+    const isExtended = !isLate && store.expiresAt[slot] !== expiresAt;
+    if (isExtended) this.extend(slot, index);
     // A late request changes nothing, but what it shows must be durable all the same.
     const mustSave = !isLate && adopt(store, slot, origin);
     const orderId = store.ids[slot]!;
     if (store.statuses[slot] !== IN_FLIGHT) {
       if (mustSave) toSave.push(orderId);
+      if (!isExtended) this.sink.standing(index, new SlotReport(store).live(slot));
       return;
     }
     const placed = this.expect(index);
@@ -338,12 +351,12 @@ class QuotesReply {
   }
 
   private extend(slot: number, index: number): void {
-    const { writer, pending, turn } = this.exchange;
+    const { store, writer, pending, turn } = this.exchange;
     const { now } = this.request;
-    const part = this.expect(index);
+    this.known[index] = copyReport(new SlotReport(store).live(slot));
     // Where it ended on the way, its last state is all there is to show.
-    const error = (): void => part.data(this.texts[index] ?? "null");
-    const correlationId = pending.expect({ ...part, error }, now + REPLY_DEADLINE_MS);
+    const part = this.expect(index, () => this.arrived(index, this.known[index]!));
+    const correlationId = pending.expect(part, now + REPLY_DEADLINE_MS);
     writer.extendOrder({ slot, at: now, expiresAt: this.plan.expiresAt, correlationId });
     turn.schedule();
   }
@@ -352,7 +365,7 @@ class QuotesReply {
   private saveOrders(orderIds: readonly number[]): void {
     this.outstanding++;
     this.save(orderIds, disconnectFlag(this.request.origin) !== 0).then(this.partDone, (error) =>
-      this.reply.fail(asApiError(error)),
+      this.fail(asApiError(error)),
     );
   }
 }

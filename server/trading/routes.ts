@@ -1,13 +1,11 @@
 /** The routes that place, amend and cancel orders. Reads of orders and fills are in read-routes.ts. */
 
-import { badRequest } from "../errors.ts";
 import { pathId, type Route, route } from "../http/route.ts";
 import { runBatch } from "./batch.ts";
-import { BatchReply } from "./batch-reply.ts";
-import type { CancelTimers } from "./cancel-timers.ts";
-import { MAX_CANCEL_AFTER_MS, MIN_CANCEL_AFTER_MS } from "./limits.ts";
+import { type CancelTimers, checkTimeout } from "./cancel-timers.ts";
 import { clientOrderIdIn, createOperations, readAmendment, readPlacement } from "./order-requests.ts";
 import { createOrderReadRoutes, type OrderReadContext } from "./read-routes.ts";
+import { ResultsReply } from "./results-reply.ts";
 import * as S from "./schemas.ts";
 
 export interface OrderRouteContext extends OrderReadContext {
@@ -56,7 +54,7 @@ function placeRoutes({ exchange, entry }: OrderRouteContext): Route[] {
       response: S.Results,
       handler({ principal, origin, body, now, reply }) {
         const started = body.operations.map((operation) => operationOf(principal, origin, operation));
-        runBatch(exchange, started, now, new BatchReply(exchange, principal.userId, started.length, now, reply));
+        runBatch(exchange, started, now, new ResultsReply(exchange, principal.userId, started.length, now, reply));
         return undefined;
       },
     }),
@@ -88,7 +86,10 @@ function placeRoutes({ exchange, entry }: OrderRouteContext): Route[] {
         });
         const terms = { expiresAt: expires_at, validUntil: valid_until };
         const marketId = pathId(params[0], "market");
-        entry.quotes.replace({ trader: principal, origin, marketId, quotes, terms, now }, reply);
+        entry.quotes.replace(
+          { trader: principal, origin, marketId, quotes, terms, now },
+          () => new ResultsReply(exchange, principal.userId, quotes.length, now, reply),
+        );
         return undefined;
       },
     }),
@@ -149,15 +150,10 @@ function cancelAfterRoute({ exchange, cancelTimers }: OrderRouteContext): Route 
     response: S.CancelTimer,
     async handler({ principal, body, now }) {
       const { timeout_ms } = body;
-      if (timeout_ms > 0 && timeout_ms < MIN_CANCEL_AFTER_MS) {
-        throw badRequest(`timeout_ms: must be 0, or ${MIN_CANCEL_AFTER_MS} to ${MAX_CANCEL_AFTER_MS}`);
-      }
+      checkTimeout(timeout_ms);
       exchange.gate.checkRunning();
-      const firesAt = timeout_ms === 0 ? null : now + timeout_ms;
-      // A renewal that arrives too late must not postpone a timer that is due.
-      cancelTimers.fireDue(now);
-      await cancelTimers.set(principal.userId, firesAt);
-      return JSON.stringify({ timeout_ms, fires_at: firesAt });
+      const fires_at = await cancelTimers.request(principal.userId, timeout_ms, now);
+      return JSON.stringify({ timeout_ms, fires_at });
     },
   });
 }

@@ -111,10 +111,14 @@ export interface OrderEntryOptions {
   readonly defaultMergeFeeBps: number;
 }
 
-/** Receives the result of a command once it is committed: an order, other data as JSON text, or an error. One call exactly. */
+/**
+ * Receives the result of a command once it is committed: an order, the orders that were canceled, other data as JSON text,
+ * or an error. One call exactly.
+ */
 export interface Reply {
   /** @param report valid during the call */
   order(report: OrderReport): void;
+  canceled(orderIds: readonly number[]): void;
   data(json: string): void;
   error(error: ApiError): void;
 }
@@ -125,6 +129,19 @@ export interface BatchSink {
   order(index: number, report: OrderReport): void;
   rejected(index: number, error: ApiError): void;
   done(): void;
+}
+
+/** Receives the result of each quote of a set as its last event is committed, and then the end, or why there is none. */
+export interface QuotesSink {
+  /** The quote stands as requested. @param report valid during the call */
+  standing(index: number, report: OrderReport): void;
+  /** An event of the replacement was applied, and nothing published about it yet. */
+  arrived(): void;
+  /** The quote's order. @param report valid during the call */
+  order(index: number, report: OrderReport): void;
+  done(): void;
+  /** Nothing else comes. */
+  failed(error: ApiError): void;
 }
 
 /** Delays reads of a user's own state until the messages about what they show are queued. */

@@ -14,6 +14,7 @@ import { MAX_TURN_MS } from "../http/limits.ts";
 import { API_BASE } from "../http/route.ts";
 import type { History } from "../queries/history.ts";
 import type { Authenticator } from "../sign-in/authenticator.ts";
+import type { CancelTimers } from "../trading/cancel-timers.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
 import { MAX_CHARACTERS_PER_TURN } from "../util/limits.ts";
@@ -26,6 +27,7 @@ import {
   type SocketConnection,
   type SocketData,
 } from "./connection.ts";
+import { type ActionHost, ConnectionActions } from "./connection-actions.ts";
 import { Delivery } from "./delivery.ts";
 import {
   HEARTBEAT_MS,
@@ -67,6 +69,7 @@ export interface SocketOptions extends UpgradeOptions, Omit<OperationOptions, "a
   readonly routes: readonly CompiledRoute[];
   readonly authenticator: Authenticator;
   readonly entry: OrderEntry;
+  readonly cancelTimers: CancelTimers;
   readonly exchange: Exchange;
   readonly history: History;
   readonly app: TemplatedApp;
@@ -75,7 +78,7 @@ export interface SocketOptions extends UpgradeOptions, Omit<OperationOptions, "a
   readonly startedAt: number;
 }
 
-export class SocketHub implements OperationHost {
+export class SocketHub implements OperationHost, ActionHost {
   readonly channels: Channels;
   readonly replays: ReplayContext;
   readonly users: UserStream;
@@ -104,10 +107,21 @@ export class SocketHub implements OperationHost {
     this.users = new UserStream(exchange, this.delivery, this.messages);
     this.replays = { exchange, history, delivery: this.delivery, users: this.users };
     const admission = new OperationAdmission(options.admission, options.routes);
-    this.operations = new Operations({ ...options, admission }, this);
-    const { entry, logger } = options;
+    const actions = new ConnectionActions(this, options.authenticator, admission, () => clock.now());
+    this.operations = new Operations({ ...options, admission }, this, actions);
+    const { entry, logger, cancelTimers } = options;
     const { delivery, messages } = this;
-    this.sbe = new SbeOperations({ admission, entry, times: exchange.times, delivery, messages, counters, logger });
+    this.sbe = new SbeOperations({
+      admission,
+      actions,
+      entry,
+      exchange,
+      cancelTimers,
+      delivery,
+      messages,
+      counters,
+      logger,
+    });
   }
 
   register(): void {

@@ -4,9 +4,7 @@
  */
 import type { Static } from "typebox";
 import type { Clock } from "../../engine/util/clock.ts";
-import type { Principal, TokenAuthenticator } from "../accounts/types.ts";
-import { ApiError, asApiError, badRequest, ErrorKind } from "../errors.ts";
-import { authorize } from "../http/admission.ts";
+import { type ApiError, asApiError, badRequest } from "../errors.ts";
 import { parseJson } from "../http/body.ts";
 import { type CompiledRoute, creditedTo, execute } from "../http/dispatch.ts";
 import { decodeMessage } from "../http/message-pack.ts";
@@ -20,7 +18,8 @@ import type { OrderedReads } from "../trading/types.ts";
 import type { Counters } from "../util/counters.ts";
 import type { Channels } from "./channels.ts";
 import { CLOSE_INTERNAL_ERROR, type SocketConnection } from "./connection.ts";
-import { type OperationAdmission, unauthenticated } from "./operation-admission.ts";
+import type { ConnectionActions } from "./connection-actions.ts";
+import type { OperationAdmission } from "./operation-admission.ts";
 import { Replay, type ReplayContext } from "./replay.ts";
 import * as S from "./schemas.ts";
 import { CONNECTION_OPERATIONS, ROUTE_OPERATIONS } from "./schemas.ts";
@@ -28,7 +27,6 @@ import type { Subscription } from "./types.ts";
 
 export interface OperationOptions {
   readonly reads: OrderedReads;
-  readonly authenticator: TokenAuthenticator;
   readonly logger: Logger;
   readonly counters: Counters;
   readonly admission: OperationAdmission;
@@ -43,10 +41,6 @@ export interface OperationHost {
   respond(connection: SocketConnection, message: string): void;
   /** Sends the snapshots of pending subscriptions, unless that is under way. */
   sendSnapshots(connection: SocketConnection): void;
-  /** Returns the holder of a token or ticket. @throws ApiError 40100, 2002, 40300, 42900 */
-  authenticate(connection: SocketConnection, token: string): Principal | Promise<Principal>;
-  /** Gives the connection a fresh token of its user, or its first token. */
-  setPrincipal(connection: SocketConnection, principal: Principal): void;
 }
 
 /** The response to one operation of a connection. */
@@ -168,14 +162,14 @@ export class Operations {
   private readonly routes = new Map<string, RouteOperation>();
   /** By operation. */
   private readonly ownOperations: ReadonlyMap<string, RunOnConnection>;
-  /** The route that `cancel_on_disconnect` needs access to. */
-  private readonly placeRoute: CompiledRoute;
+  private readonly actions: ConnectionActions;
   /** The route that a replay reads from, and counts as. */
   private readonly eventsRoute: CompiledRoute;
 
-  constructor(options: OperationOptions, hub: OperationHost) {
+  constructor(options: OperationOptions, hub: OperationHost, actions: ConnectionActions) {
     this.options = options;
     this.hub = hub;
+    this.actions = actions;
     const named = (template: string): CompiledRoute => options.admission.route(template);
     for (const [op, { template, param, timestamps, either }] of ROUTE_OPERATIONS) {
       const other =
@@ -186,11 +180,13 @@ export class Operations {
       subscribe: (connection, message, reply) => this.subscribe(connection, message, reply),
       unsubscribe: (connection, message, reply) => this.unsubscribe(connection, message, reply),
       ping: (_connection, _message, reply) => reply.data(`{"now":${options.clock.now()}}`),
-      cancel_on_disconnect: (connection, { enabled }, reply) => this.setCancelOnDisconnect(connection, enabled, reply),
+      cancel_on_disconnect: (connection, { enabled }, reply) => {
+        actions.setCancelOnDisconnect(connection, enabled);
+        reply.data(`{"enabled":${enabled}}`);
+      },
       auth: (connection, { token }, reply) => this.presentToken(connection, token, reply),
       resume: (connection, { sequence }, reply) => this.resume(connection, sequence, reply),
     });
-    this.placeRoute = named("POST /orders");
     this.eventsRoute = named("GET /me/events");
   }
 
@@ -250,29 +246,12 @@ export class Operations {
 
   // ---------------------------------------------------------------- operations of the connection
 
-  private setCancelOnDisconnect(connection: SocketConnection, enabled: boolean, reply: OperationReply): void {
-    const { principal, origin } = connection;
-    if (principal === null) throw unauthenticated("trade");
-    authorize(this.placeRoute.route, principal);
-    origin.connection.cancelOnDisconnect = enabled;
-    reply.data(`{"enabled":${enabled}}`);
-  }
-
   /** A fresh token of the same user replaces the connection's own; an anonymous connection signs in. */
   private presentToken(connection: SocketConnection, token: string, reply: OperationReply): void {
-    const accept = (principal: Principal): void => {
-      const { principal: before, socket } = connection;
-      if (socket === null) return;
-      this.options.authenticator.checkLive(principal, this.options.clock.now());
-      if (before !== null && before.userId !== principal.userId) {
-        throw new ApiError(ErrorKind.forbidden, "the token is another user's: open another connection");
-      }
-      reply.data(`{"user_id":${principal.userId},"expires_at":${principal.expiresAt}}`);
-      this.hub.setPrincipal(connection, principal);
-    };
-    const found = this.hub.authenticate(connection, token);
-    if (found instanceof Promise) found.then(accept).catch((error) => reply.fail(error));
-    else accept(found);
+    this.actions.presentToken(connection, token, {
+      accepted: ({ userId, expiresAt }) => reply.data(`{"user_id":${userId},"expires_at":${expiresAt}}`),
+      rejected: (error) => reply.fail(error),
+    });
   }
 
   private resume(connection: SocketConnection, sequence: number, reply: OperationReply): void {

@@ -26,6 +26,7 @@ const FEW_ORDERS = 4;
 export class PendingRequest extends JsonReply {
   /** For messages: what kind of request it is. */
   readonly name: string;
+  readonly requestId = "";
   private replies = 0;
   private readonly crowd: Crowd;
   private readonly onReply: (json: string) => void;

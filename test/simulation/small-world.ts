@@ -25,7 +25,14 @@ const SHAPE: Shape = {
   largestId: 10,
   activeBooks: 8,
 };
-const UNHEARD = { order(): void {}, data(): void {}, error(): void {} };
+const UNHEARD = { order(): void {}, canceled(): void {}, data(): void {}, error(): void {} };
+const UNHEARD_QUOTES = {
+  standing(): void {},
+  arrived(): void {},
+  order(): void {},
+  done(): void {},
+  failed(): void {},
+};
 const USUAL = {
   marketId: 1,
   timestamps: false,
@@ -112,7 +119,7 @@ export class SmallWorld {
     const origin = { connection: null, builderCode: null };
     const terms = { validUntil: null, expiresAt: null };
     const request = { trader: this.trader(userId), origin, marketId: 1, quotes, terms, now: this.clock.now };
-    this.life.entry.quotes.replace(request, UNHEARD);
+    this.life.entry.quotes.replace(request, () => UNHEARD_QUOTES);
   }
 
   /** The process is gone. */

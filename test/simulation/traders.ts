@@ -5,6 +5,7 @@
 import { OrderType, SelfTradePrevention, Side, TimeInForce } from "../../engine/constants.ts";
 import { FLAG_POST_ONLY, packTerms, sideOf, timeInForceOf, typeOf } from "../../engine/ring/records.ts";
 import type { Market } from "../../server/markets/types.ts";
+import { ResultsReply } from "../../server/trading/results-reply.ts";
 import type { Connection, Origin, Placement, Quote } from "../../server/trading/types.ts";
 import { ensure } from "../engine/book/harness.ts";
 import { type Crowd, PendingRequest, USDC } from "./crowd.ts";
@@ -267,7 +268,9 @@ export class Traders {
     this.crowd.send(request, () => {
       const set = { marketId: market.id, quotes: [...quotes.values()], terms };
       const trader = this.crowd.trader(user);
-      life.entry.quotes.replace({ trader, origin, ...set, now: clock.now }, request);
+      const { entry, exchange } = life;
+      const open = () => new ResultsReply(exchange, user, quotes.size, clock.now, request);
+      entry.quotes.replace({ trader, origin, ...set, now: clock.now }, open);
     });
     this.crowd.tally.add("request", "quotes");
     if (origin.builderCode === null) return;

@@ -39,8 +39,8 @@ export function frameOfRequest(message: Json): Buffer {
   const { op, id = null, data = {}, builder_code = null, timestamps = false, ...own } = message;
   const write = REQUESTS[String(op)];
   if (write === undefined) throw new Error(`no binary request for ${op}`);
-  const found = write({ ...(data as Json), ...own }, builder_code as string | null, timestamps as boolean);
-  return encode(found.map((each, at) => ({ ...each, header: { ...each.header, id: at === 0 ? optional(id) : null } })));
+  const [first, ...rest] = write({ ...(data as Json), ...own }, builder_code as string | null, timestamps as boolean);
+  return encode([{ ...first!, header: { ...first!.header, id: optional(id) } }, ...rest]);
 }
 
 type Write = (data: Json, builderCode: string | null, timestamps: boolean) => PlainMessage[];
@@ -49,8 +49,50 @@ const REQUESTS: Readonly<Record<string, Write>> = {
   "order.place": (data, builderCode, timestamps) => [placement(data, builderCode, timestamps)],
   "order.cancel": (data) => [cancel(data)],
   "order.amend": (data) => [amendment(data)],
+  "order.cancel_all": (data) => [filter(data)],
+  "order.cancel_after": ({ timeout_ms }) => [plainMessage("CancelAfter", null, { timeout: String(timeout_ms) })],
+  "order.batch": (data, builderCode) => batch(data["operations"] as readonly Json[], builderCode),
+  "quotes.replace": (data, builderCode) => [quotes(data, builderCode)],
+  cancel_on_disconnect: ({ enabled }) => [
+    plainMessage("CancelOnDisconnect", null, { enabled: enabled === true ? "on" : "off" }),
+  ],
+  auth: ({ token }) => [plainMessage("Authenticate", null, {}, { token: String(token) })],
   ping: () => [plainMessage("Ping", null, {})],
 };
+
+function batch(operations: readonly Json[], builderCode: string | null): PlainMessage[] {
+  const messages = operations.map(({ op, ...data }) => {
+    if (op === "place") return placement(data, builderCode, false);
+    if (op === "cancel") return cancel(data);
+    if (op === "amend") return amendment(data);
+    throw new Error(`no binary operation for ${op}`);
+  });
+  return [plainMessage("Batch", null, { count: String(operations.length) }), ...messages];
+}
+
+function quotes(data: Json, builderCode: string | null): PlainMessage {
+  const fields = {
+    marketId: String(data["market_id"]),
+    expiresAt: optional(data["expires_at"]),
+    validUntil: optional(data["valid_until"]),
+  };
+  const entries = (data["quotes"] as readonly Json[]).map(({ outcome_id, side, price, quantity }) => ({
+    ...{ outcomeId: String(outcome_id), price: String(price), quantity: String(quantity) },
+    side: side === 1 ? "buy" : "sell",
+  }));
+  return { ...plainMessage("ReplaceQuotes", null, fields, { builderCode }), groups: { quotes: entries } };
+}
+
+function filter(data: Json): PlainMessage {
+  const { number, text } = named(data["client_order_id"]);
+  const fields = {
+    clientOrderId: number,
+    marketId: optional(data["market_id"]),
+    outcomeId: optional(data["outcome_id"]),
+    side: data["side"] === undefined ? null : data["side"] === 1 ? "buy" : "sell",
+  };
+  return plainMessage("CancelAll", null, fields, { clientOrderText: text });
+}
 
 const optional = (value: unknown): string | null => (value === undefined || value === null ? null : String(value));
 const camel = (word: unknown): string | null =>
@@ -100,19 +142,52 @@ function amendment(data: Json): PlainMessage {
 
 // ---------------------------------------------------------------- what the server sends
 
-/** The messages of a frame as JSON has them. @throws Error for bytes that are no frame */
-export function messagesOfFrame(frame: Buffer): Json[] {
-  const found: Json[] = [];
-  for (const message of decodeFrame(SBE_SCHEMA, frame)) {
-    if (message.template !== "OrderTimestamps") found.push(jsonOf(message));
-    else (found.at(-1)!["data"] as Json)["timestamps"] = timestampsOf(message.fields);
+/**
+ * Turns the frames of one socket into the messages that JSON has. The results of a batch or of quotes become one message,
+ * at the end; each is a partial message besides.
+ */
+export class SbeTranslator {
+  /** By the request's id. */
+  private readonly results = new Map<number | null, Json[]>();
+
+  /** @throws Error for bytes that are no frame */
+  messagesOf(frame: Buffer): Json[] {
+    const found: Json[] = [];
+    for (const message of decodeFrame(SBE_SCHEMA, frame)) {
+      if (message.template !== "OrderTimestamps") found.push(...this.translate(message));
+      else (found.at(-1)!["data"] as Json)["timestamps"] = timestampsOf(message.fields);
+    }
+    return found;
   }
-  return found;
+
+  private translate(message: PlainMessage): Json[] {
+    const { template, fields, header } = message;
+    const id = number(header.id);
+    if (template === "Done") {
+      const results = this.results.get(id) ?? [];
+      this.results.delete(id);
+      const rejected = results.filter(({ code }) => code !== 0).length;
+      if (number(fields["count"]) !== results.length || number(fields["rejected"]) !== rejected) {
+        throw new Error(`${JSON.stringify(fields)} ends ${results.length} results`);
+      }
+      return [{ id, code: 0, msg: "ok", data: { results }, ...rateOf(message) }];
+    }
+    const json = jsonOf(message);
+    if (header.index === null || id === null) return [json];
+    const { id: _, rate_limit, retry_after: __, ...result } = json;
+    const index = Number(header.index);
+    const results = this.results.get(id) ?? [];
+    if (results[index] !== undefined || rate_limit !== null) throw new Error(`another result ${index} of ${id}`);
+    results[index] = result;
+    this.results.set(id, results);
+    return [{ ...json, partial: true }];
+  }
 }
 
 function jsonOf(message: PlainMessage): Json {
-  const { template, fields, header, texts } = message;
+  const { template, fields, header, texts, groups } = message;
   const answer = (data: unknown): Json => ({ id: number(header.id), code: 0, msg: "ok", data, ...rateOf(message) });
+  const unlimited = (data: unknown): Json => ({ id: number(header.id), code: 0, msg: "ok", data });
   const event = (name: string, data: Json): Json => {
     return { event: name, sequence: number(header.id), ts: number(fields["ts"] ?? fields["updatedAt"]!), data };
   };
@@ -125,8 +200,16 @@ function jsonOf(message: PlainMessage): Json {
       const text = { id: number(header.id), code: number(fields["code"]!), msg: texts["message"], data: null };
       return { ...text, ...trace, ...rateOf(message), ...retry };
     }
+    case "OrdersCanceled":
+      return answer({ order_ids: groups["orders"]!.map(({ orderId }) => number(orderId)) });
+    case "CancelAfterSet":
+      return answer({ timeout_ms: number(fields["timeout"]), fires_at: number(fields["firesAt"]) });
+    case "CancelOnDisconnectSet":
+      return unlimited({ enabled: fields["enabled"] === "on" });
+    case "Authenticated":
+      return unlimited({ user_id: number(fields["userId"]), expires_at: number(fields["expiresAt"]) });
     case "Pong":
-      return { id: number(header.id), code: 0, msg: "ok", data: { now: number(fields["now"]!) } };
+      return unlimited({ now: number(fields["now"]!) });
     case "OrderUpdated":
       return event("order.updated", orderOf(message));
     case "BalanceUpdated":

@@ -15,7 +15,7 @@ import {
 } from "../../server/websocket/schemas.ts";
 import { type Answer, API_BASE, checkAnswer, checkerOf, ROUTES } from "./client.ts";
 import { pack, unpack } from "./packed.ts";
-import { frameOfRequest, messagesOfFrame, SBE } from "./sbe.ts";
+import { frameOfRequest, SBE, SbeTranslator } from "./sbe.ts";
 import type { TestServer } from "./server.ts";
 
 /** How long a frame may take before the test has failed. */
@@ -97,6 +97,7 @@ export class Socket {
   private readonly lastTimes = new Map<string, number>();
   /** The server is replaying missed messages. Heartbeats arrive in between, with the current time. */
   private isRetold = false;
+  private readonly translator = new SbeTranslator();
   private lastId = 0;
   /** The posted operations, by id. */
   private readonly asked = new Map<number, string>();
@@ -240,7 +241,7 @@ export class Socket {
       if (isText) this.receiveMessage(JSON.parse(bytes.toString()));
       else if (this.packed) this.receiveMessage(unpack(bytes) as Frame | Acknowledgement);
       else
-        for (const message of messagesOfFrame(bytes))
+        for (const message of this.translator.messagesOf(bytes))
           this.receiveMessage(message as unknown as Frame | Acknowledgement);
     } catch (error) {
       this.fail(error as Error);
@@ -257,6 +258,8 @@ export class Socket {
       else this.take(message);
     } else {
       this.arrivals.push(message);
+      // One of several results, each in a message of its own: the last message has them all.
+      if ("partial" in message) return;
       const op = this.asked.get(message.id ?? 0) ?? "";
       this.asked.delete(message.id ?? 0);
       const check = message.code === 0 ? (replyCheckers.get(op) ?? checkAnyAnswer) : checkRejection;

@@ -24,7 +24,7 @@ test("events that arrive after a reply was abandoned defer no messages", () => {
   gathered.fail(new ApiError(ErrorKind.internal, "no response in time"));
   gathered.arrived();
   expect(deferrals).toBe(0);
-  gathered.finish("{}");
+  gathered.finish((reply) => reply.data("{}"));
   gathered.fail(new ApiError(ErrorKind.internal, "another one"));
   expect([deferrals, heard, pending.size]).toEqual([0, ["no response in time"], 0]);
   // Its correlation id is free again.

@@ -10,7 +10,8 @@ import { Api, dataOf, type ListedMarket } from "../../support/api.ts";
 import { ClientFrames } from "../../support/client-frames.ts";
 import { itemAt } from "../../support/item-at.ts";
 import { randomFrom } from "../../support/random.ts";
-import { batchesOf, type Operations, operationId } from "../../support/socket-load.ts";
+import type { SbeOrder } from "../../support/sbe-frames.ts";
+import { batchesOf, binaryOf, type Operations, operationId } from "../../support/socket-load.ts";
 import { UNBOUNDED_TERMS } from "../../support/terms.ts";
 import type { OrderRequest } from "../http/workload.ts";
 
@@ -149,6 +150,12 @@ export class Workload {
     return batchesOf(this.bodies(), count, ordersPerFrame);
   }
 
+  /** The first `count` orders in binary, so many a frame, as a batch or not, with or without client order ids. */
+  binary(count: number, ordersPerFrame: number, isBatch: boolean, named: boolean): Operations {
+    const orders = this.templates.map(({ body }) => body as unknown as SbeOrder);
+    return binaryOf(orders, count, ordersPerFrame, isBatch, () => (named ? BigInt(++this.namedSoFar) : null));
+  }
+
   /** Cancels all orders of these users; returns their number. */
   async cancelAll(names: readonly string[]): Promise<number> {
     let ended = 0;
@@ -190,7 +197,7 @@ export class Workload {
 function placements(count: number, bodyAt: (index: number) => string): Operations {
   const frames = new ClientFrames();
   for (let i = 0; i < count; i++) frames.add(`{"id":${operationId(i)},"op":"order.place","data":${bodyAt(i)}}`);
-  return { frames, ordersPerFrame: 1 };
+  return { frames, ordersPerFrame: 1, isBatch: false };
 }
 
 function bodyOf(market: ListedMarket, side: number, price: number, quantity: number): Record<string, number> {

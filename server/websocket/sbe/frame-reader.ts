@@ -6,10 +6,14 @@ import { badRequest } from "../../errors.ts";
 import { SCHEMA_ID } from "./codec/constants.ts";
 import { HEADER_BYTES, MESSAGE_UNIT } from "./frame-writer.ts";
 
+const DIMENSION_BYTES = 4;
+
 export class FrameReader {
   /** What the codec reads the block from, after `openBlock`, and the block's first word there. */
   source = new Int32Array(0);
   blockAt = 0;
+  groupAt = 0;
+  groupStride = 0;
   private words = this.source;
   private bytes = new Uint8Array(0);
   // Of the current message.
@@ -75,9 +79,43 @@ export class FrameReader {
     this.blockAt = 0;
   }
 
+  /**
+   * Opens the group behind the block; `groupAt` is the first entry's first word, and entries are `groupStride` words apart.
+   * @param entryLength bytes that the codec reads of an entry
+   * @returns the number of entries; 0 where the sender's version lacks the group
+   * @throws ApiError 40000
+   */
+  openGroup(name: string, entryLength: number): number {
+    if (this.next - this.at < DIMENSION_BYTES) return 0;
+    const dimension = this.words[this.at >>> 2]!;
+    const [length, count] = [dimension & 0xffff, dimension >>> 16];
+    this.at += DIMENSION_BYTES;
+    if (count > 0 && (length < entryLength || length % 4 !== 0)) {
+      throw badRequest(`${name}: entries must have ${entryLength} bytes or more, a multiple of 4`);
+    }
+    if (length * count > this.next - this.at) throw badRequest(`${name}: ends behind its message`);
+    this.groupAt = this.at >>> 2;
+    this.groupStride = length >>> 2;
+    this.at += length * count;
+    return count;
+  }
+
+  /** The words of the frame, for the codec to read entries from. */
+  get entries(): Int32Array {
+    return this.words;
+  }
+
   /** Reads the next text; null where it is empty or the sender's version lacks it. @throws ApiError 40000 */
   text8(name: string): string | null {
     return this.at === this.next ? null : this.text(name, this.bytes[this.at++]!);
+  }
+
+  /** The same for a text with a length of 2 bytes. */
+  text16(name: string): string | null {
+    if (this.next - this.at < 2) return null;
+    const length = this.bytes[this.at]! | (this.bytes[this.at + 1]! << 8);
+    this.at += 2;
+    return this.text(name, length);
   }
 
   private text(name: string, length: number): string | null {

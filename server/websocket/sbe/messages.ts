@@ -1,6 +1,7 @@
 /** Writes what clients are sent into their frames: orders, rejections, accounts, heartbeats. Decides nothing. */
 import { OrderType, type TimeInForce } from "../../../engine/constants.ts";
 import { FLAG_POST_ONLY, selfTradePreventionOf, sideOf, timeInForceOf, typeOf } from "../../../engine/ring/records.ts";
+import type { Principal } from "../../accounts/types.ts";
 import type { ApiError } from "../../errors.ts";
 import type { RateState } from "../../http/rate-limiter.ts";
 import type { BalanceView, PositionView } from "../../markets/views.ts";
@@ -13,6 +14,8 @@ import type { Addressee, FrameWriter } from "./frame-writer.ts";
 /** Bytes that the two texts of an order take at most. */
 const ORDER_TEXTS_BYTES = 2 * (1 + 64);
 const DIMENSION_BYTES = 4;
+/** Orders of one message about a cancel-all. */
+const MAX_CANCELED = 60_000;
 /** Of a rejection: longer words are cut off. */
 const MAX_WORDS_BYTES = 4_096;
 const TRACE_ID_BYTES = 65;
@@ -25,6 +28,11 @@ export class SbeMessages {
   private readonly rejection = new codec.Rejected();
   private readonly balance = new codec.BalanceUpdated();
   private readonly position = new codec.PositionUpdated();
+  private readonly result = new codec.Done();
+  private readonly canceledOrder = new codec.CanceledOrder();
+  private readonly timer = new codec.CancelAfterSet();
+  private readonly tie = new codec.CancelOnDisconnectSet();
+  private readonly holder = new codec.Authenticated();
   private readonly echo = new codec.Pong();
   private readonly beat = new codec.Heartbeat();
   private readonly end = new codec.Shutdown();
@@ -54,6 +62,57 @@ export class SbeMessages {
     codec.writeRejected(frame.words, at, rejection);
     frame.addText16(error.message, MAX_WORDS_BYTES);
     frame.addText8(traceId);
+    frame.endMessage();
+  }
+
+  /** The last response to a batch or to quotes. */
+  done(frame: FrameWriter, to: Addressee, count: number, rejected: number): void {
+    const at = frame.beginResponse(Template.done, BlockLength.done, 0, to);
+    this.result.count = count;
+    this.result.rejected = rejected;
+    codec.writeDone(frame.words, at, this.result);
+    frame.endMessage();
+  }
+
+  canceled(frame: FrameWriter, to: Addressee, orderIds: readonly number[]): void {
+    let first = 0;
+    do {
+      const ids = orderIds.slice(first, first + MAX_CANCELED);
+      const room = DIMENSION_BYTES + ids.length * EntryLength.canceledOrder;
+      frame.beginResponse(Template.ordersCanceled, BlockLength.ordersCanceled, room, to);
+      let at = frame.addGroup(EntryLength.canceledOrder, ids.length);
+      for (const id of ids) {
+        this.canceledOrder.orderId = id;
+        codec.writeCanceledOrder(frame.words, at, this.canceledOrder);
+        at += EntryLength.canceledOrder / 4;
+      }
+      frame.endMessage();
+      first += ids.length;
+    } while (first < orderIds.length);
+  }
+
+  /** @param firesAt ms; null where the timer has ended */
+  cancelAfterSet(frame: FrameWriter, to: Addressee, timeoutMs: number, firesAt: number | null): void {
+    const at = frame.beginResponse(Template.cancelAfterSet, BlockLength.cancelAfterSet, 0, to);
+    this.timer.timeout = timeoutMs;
+    this.timer.firesAt = firesAt ?? -1;
+    codec.writeCancelAfterSet(frame.words, at, this.timer);
+    frame.endMessage();
+  }
+
+  cancelOnDisconnectSet(frame: FrameWriter, to: Addressee, enabled: boolean): void {
+    const template = Template.cancelOnDisconnectSet;
+    const at = frame.beginResponse(template, BlockLength.cancelOnDisconnectSet, 0, to);
+    this.tie.enabled = Number(enabled);
+    codec.writeCancelOnDisconnectSet(frame.words, at, this.tie);
+    frame.endMessage();
+  }
+
+  authenticated(frame: FrameWriter, to: Addressee, { userId, expiresAt }: Principal): void {
+    const at = frame.beginResponse(Template.authenticated, BlockLength.authenticated, 0, to);
+    this.holder.userId = userId;
+    this.holder.expiresAt = expiresAt ?? -1;
+    codec.writeAuthenticated(frame.words, at, this.holder);
     frame.endMessage();
   }
 

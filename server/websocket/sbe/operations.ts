@@ -2,108 +2,53 @@
  * A client's binary requests: runs each message of a frame through the admission and the order entry that JSON's operations
  * pass, and responds in the order in which results become known.
  */
-import { type ApiError, asApiError, badRequest } from "../../errors.ts";
+import { ApiError, asApiError, badRequest } from "../../errors.ts";
 import type { CompiledRoute } from "../../http/dispatch.ts";
-import { RateLimited, type RateState } from "../../http/rate-limiter.ts";
-import { newRequestId } from "../../http/reply.ts";
-import { type Logger, logInternal } from "../../logger.ts";
-import type { OrderReport } from "../../orders/order-json.ts";
+import { type Operation, runBatch } from "../../trading/batch.ts";
+import { type CancelTimers, checkTimeout } from "../../trading/cancel-timers.ts";
+import type { Exchange } from "../../trading/exchange.ts";
 import type { OrderEntry } from "../../trading/order-entry.ts";
-import type { OrderTimes } from "../../trading/order-times.ts";
-import type { Reply } from "../../trading/types.ts";
-import type { Counters } from "../../util/counters.ts";
+import type { Trader } from "../../trading/types.ts";
 import type { SocketConnection } from "../connection.ts";
-import type { Delivery } from "../delivery.ts";
+import type { ConnectionActions } from "../connection-actions.ts";
 import type { OperationAdmission } from "../operation-admission.ts";
 import { Template } from "./codec/constants.ts";
 import { FrameReader } from "./frame-reader.ts";
-import type { Addressee, FrameWriter } from "./frame-writer.ts";
-import type { SbeMessages } from "./messages.ts";
-import { SbeRequests } from "./requests.ts";
+import { type ReplyContext, SbeReply } from "./replies.ts";
+import { checkBatchCount, SbeRequests } from "./requests.ts";
 
-export interface SbeContext {
+export interface SbeContext extends ReplyContext {
   readonly admission: OperationAdmission;
+  readonly actions: ConnectionActions;
   readonly entry: OrderEntry;
-  readonly times: OrderTimes;
-  readonly delivery: Delivery;
-  readonly messages: SbeMessages;
-  readonly counters: Counters;
-  readonly logger: Logger;
+  readonly exchange: Exchange;
+  readonly cancelTimers: CancelTimers;
 }
 
-/** The header has 16 bits. */
-const MOST_REMAINING = 65_534;
-
-/** The response to one request: an order, or why there is none. */
-class SbeReply implements Reply, Addressee {
-  readonly idLow: number;
-  readonly idHigh: number;
-  readonly index = -1;
-  /** As `OperationReply.rate`. */
-  rate: RateState | null | undefined;
-  private readonly context: SbeContext;
-  private readonly connection: SocketConnection;
-  private isAnswered = false;
-
-  constructor(context: SbeContext, connection: SocketConnection, idLow: number, idHigh: number) {
-    this.context = context;
-    this.connection = connection;
-    this.idLow = idLow;
-    this.idHigh = idHigh;
-  }
-
-  get rateRemaining(): number {
-    const { rate } = this;
-    return rate === null || rate === undefined ? -1 : Math.min(rate.remaining, MOST_REMAINING);
-  }
-
-  order(report: OrderReport): void {
-    this.answer((frame) => this.context.messages.accepted(frame, this, report));
-  }
-
-  pong(now: number): void {
-    this.answer((frame) => this.context.messages.pong(frame, this, now));
-  }
-
-  data(): void {
-    throw new Error("a binary request is answered with an order");
-  }
-
-  error(error: ApiError): void {
-    const { counters, logger, messages } = this.context;
-    let rate: RateState | null = null;
-    if (error instanceof RateLimited) rate = this.rate = error.rate;
-    counters.rejected(error);
-    const traceId = error.kind.status >= 500 ? newRequestId() : null;
-    if (traceId !== null) logInternal(logger, error, traceId);
-    this.answer((frame) => messages.rejected(frame, this, error, rate, traceId));
-  }
-
-  private answer(write: (frame: FrameWriter) => void): void {
-    if (this.isAnswered) return;
-    this.isAnswered = true;
-    const { delivery } = this.context;
-    const frame = delivery.frame(this.connection);
-    if (frame === null) return;
-    write(frame);
-    delivery.flushSoon();
-  }
+/** The routes that count and admit requests. */
+function routesOf(admission: OperationAdmission) {
+  return {
+    place: admission.route("POST /orders"),
+    cancel: admission.route("DELETE /orders/:id"),
+    amend: admission.route("PATCH /orders/:id"),
+    cancelAll: admission.route("DELETE /orders"),
+    cancelAfter: admission.route("POST /orders/cancel-after"),
+    quotes: admission.route("PUT /quotes/:market_id"),
+    batch: admission.route("POST /orders/batch"),
+  } as const satisfies Record<string, CompiledRoute>;
 }
 
 export class SbeOperations {
   private readonly context: SbeContext;
-  private readonly placeRoute: CompiledRoute;
-  private readonly cancelRoute: CompiledRoute;
-  private readonly amendRoute: CompiledRoute;
+  private readonly routes: ReturnType<typeof routesOf>;
   private readonly reader = new FrameReader();
   private readonly requests = new SbeRequests();
+  /** Messages of the frame that are still to run. */
+  private left = 0;
 
   constructor(context: SbeContext) {
     this.context = context;
-    const { admission } = context;
-    this.placeRoute = admission.route("POST /orders");
-    this.cancelRoute = admission.route("DELETE /orders/:id");
-    this.amendRoute = admission.route("PATCH /orders/:id");
+    this.routes = routesOf(context.admission);
   }
 
   /** Reads the lengths of a frame. @returns the number of its messages; 0 where they don't add up */
@@ -119,17 +64,19 @@ export class SbeOperations {
 
   /** Runs the messages of the frame that was counted last. @param now ms */
   run(connection: SocketConnection, count: number, now: number): void {
+    this.left = count;
     if (count === 1) return this.runNext(connection, now);
-    this.context.times.receiveTogether(() => {
-      for (let i = 0; i < count; i++) this.runNext(connection, now);
+    this.context.exchange.times.receiveTogether(() => {
+      while (this.left > 0) this.runNext(connection, now);
     });
   }
 
   private runNext(connection: SocketConnection, now: number): void {
     const { reader } = this;
-    reader.advance();
+    this.advance();
     const reply = new SbeReply(this.context, connection, reader.idLow, reader.idHigh);
     try {
+      if (reader.template === Template.batch) return this.runBatch(connection, now, reply);
       reader.checkHeader();
       this.runOne(connection, now, reply);
     } catch (error) {
@@ -137,29 +84,129 @@ export class SbeOperations {
     }
   }
 
+  private advance(): void {
+    this.reader.advance();
+    this.left--;
+  }
+
   private runOne(connection: SocketConnection, now: number, reply: SbeReply): void {
-    const { reader, requests } = this;
+    const { reader, requests, routes } = this;
     const { admission, entry } = this.context;
     switch (reader.template) {
       case Template.placeOrder: {
-        const trader = admission.admit(connection, this.placeRoute, "trade", now, reply);
+        const trader = admission.admit(connection, routes.place, "trade", now, reply);
         const placement = requests.placement(reader, connection.origin);
         return entry.place(trader, requests.origin, placement, now, reply);
       }
       case Template.cancelOrder: {
-        const { userId } = admission.admit(connection, this.cancelRoute, "trade", now, reply);
+        const { userId } = admission.admit(connection, routes.cancel, "trade", now, reply);
         const { id, clientOrderId } = requests.canceled(reader);
         if (clientOrderId === null) return entry.cancel(userId, id, now, reply);
         return entry.cancelByClientId(userId, clientOrderId, now, reply);
       }
       case Template.amendOrder: {
-        const trader = admission.admit(connection, this.amendRoute, "trade", now, reply);
+        const trader = admission.admit(connection, routes.amend, "trade", now, reply);
         return entry.amend(trader, connection.origin, requests.amendment(reader), now, reply);
       }
+      case Template.cancelAll: {
+        const { userId } = admission.admit(connection, routes.cancelAll, "trade", now, reply);
+        return entry.cancelAll(userId, requests.filter(reader), now, reply);
+      }
+      case Template.replaceQuotes:
+        return this.replaceQuotes(connection, now, reply);
+      case Template.cancelAfter:
+        return this.cancelAfter(connection, now, reply);
+      case Template.cancelOnDisconnect: {
+        const enabled = requests.enabled(reader);
+        this.context.actions.setCancelOnDisconnect(connection, enabled);
+        return reply.cancelOnDisconnectSet(enabled);
+      }
+      case Template.authenticate:
+        return this.context.actions.presentToken(connection, requests.token(reader), {
+          accepted: (principal) => reply.authenticated(principal),
+          rejected: (error) => reply.error(asApiError(error)),
+        });
       case Template.ping:
         return reply.pong(now);
       default:
         throw badRequest("templateId: unknown");
+    }
+  }
+
+  private replaceQuotes(connection: SocketConnection, now: number, reply: SbeReply): void {
+    const { admission, entry } = this.context;
+    const trader = admission.admit(connection, this.routes.quotes, "trade", now, reply);
+    const read = this.requests.quotes(this.reader, connection.origin);
+    const { origin } = this.requests;
+    entry.quotes.replace({ trader, origin, now, ...read }, () => reply.results(read.quotes.length));
+  }
+
+  private cancelAfter(connection: SocketConnection, now: number, reply: SbeReply): void {
+    const { admission, exchange, cancelTimers } = this.context;
+    const { userId } = admission.admit(connection, this.routes.cancelAfter, "trade", now, reply);
+    const timeoutMs = this.requests.timeout(this.reader);
+    checkTimeout(timeoutMs);
+    exchange.gate.checkRunning();
+    cancelTimers.request(userId, timeoutMs, now).then(
+      (firesAt) => reply.cancelAfterSet(timeoutMs, firesAt),
+      (error) => reply.error(asApiError(error)),
+    );
+  }
+
+  // ---------------------------------------------------------------- batches
+
+  /** The next messages are the batch's operations, whatever becomes of it: none of them runs by itself. */
+  private runBatch(connection: SocketConnection, now: number, reply: SbeReply): void {
+    const { reader, requests } = this;
+    const { admission, exchange } = this.context;
+    const count = requests.batchCount(reader);
+    const leftAfter = Math.max(0, this.left - count);
+    try {
+      reader.checkHeader();
+      const trader = admission.admit(connection, this.routes.batch, "trade", now, reply);
+      checkBatchCount(count);
+      if (count > this.left) throw badRequest(`count: only ${this.left} messages follow in the frame`);
+      const operations = Array.from({ length: count }, () => this.readOperation(trader, connection));
+      runBatch(exchange, operations, now, reply.results(count));
+    } finally {
+      while (this.left > leftAfter) this.advance();
+    }
+  }
+
+  /** Reads the next operation of a batch now, as its memory is gone when it runs. One that is wrong fails in its turn. */
+  private readOperation(trader: Trader, connection: SocketConnection): Operation {
+    this.advance();
+    try {
+      this.reader.checkHeader();
+      return this.operationOf(trader, connection);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      return () => {
+        throw error;
+      };
+    }
+  }
+
+  private operationOf(trader: Trader, connection: SocketConnection): Operation {
+    const { reader, requests } = this;
+    const { entry } = this.context;
+    switch (reader.template) {
+      case Template.placeOrder: {
+        const placement = requests.placement(reader, connection.origin);
+        const { origin } = requests;
+        return (now, reply) => entry.place(trader, origin, placement, now, reply);
+      }
+      case Template.cancelOrder: {
+        const { id, clientOrderId } = requests.canceled(reader);
+        if (clientOrderId === null) return (now, reply) => entry.cancel(trader.userId, id, now, reply);
+        return (now, reply) => entry.cancelByClientId(trader.userId, clientOrderId, now, reply);
+      }
+      case Template.amendOrder: {
+        const amendment = requests.amendment(reader);
+        return (now, reply) => entry.amend(trader, connection.origin, amendment, now, reply);
+      }
+      default:
+        throw badRequest("templateId: must be one of 1, 2, 3 in a batch");
     }
   }
 }

@@ -13,13 +13,17 @@ import {
 import { MAX_PRICE_BPS, MAX_QUANTITY, MIN_PRICE_BPS } from "../../../engine/limits.ts";
 import { FLAG_POST_ONLY, packTerms } from "../../../engine/ring/records.ts";
 import { assert } from "../../../engine/util/assert.ts";
+import { MAX_TOKEN_LENGTH } from "../../accounts/limits.ts";
 import { badRequest } from "../../errors.ts";
 import { creditedTo, DIRECT } from "../../http/dispatch.ts";
 import { type Check, compileSchema } from "../../http/validate.ts";
+import { MAX_BATCH_OPERATIONS, MAX_CANCEL_AFTER_MS, MAX_QUOTES } from "../../trading/limits.ts";
+import type { QuotesRequest } from "../../trading/quotes.ts";
 import * as S from "../../trading/schemas.ts";
-import type { Amendment, Origin, Placement } from "../../trading/types.ts";
+import type { Amendment, OrderFilter, Origin, Placement, Quote } from "../../trading/types.ts";
+import { PresentToken } from "../schemas.ts";
 import { textOfWords } from "./client-order-id.ts";
-import { OrderFlags } from "./codec/constants.ts";
+import { EntryLength, OrderFlags } from "./codec/constants.ts";
 import * as codec from "./codec/requests.ts";
 import type { FrameReader } from "./frame-reader.ts";
 
@@ -32,7 +36,15 @@ const ABSENT_BYTE = 255;
 
 const checkPlacement = compileSchema(S.PlaceOrder);
 const checkCancel = compileSchema(S.CancelOrder);
+const checkFilter = compileSchema(S.CancelQuery);
+const checkTimeoutBody = compileSchema(S.CancelAfter);
+const checkBatch = compileSchema(S.Batch);
+const checkQuotes = compileSchema(S.Quotes);
+const checkToken = compileSchema(PresentToken);
 const checkAmendment = compileSchema(S.BatchOperations.amend);
+
+/** All quotes of a user in a market, as a request has them. */
+export type QuotesRead = Pick<QuotesRequest, "marketId" | "quotes" | "terms">;
 
 /** The order that a cancel names: by its id, or by its client order id where that is set. */
 export interface NamedOrder {
@@ -45,6 +57,11 @@ export class SbeRequests {
   private readonly place = new codec.PlaceOrder();
   private readonly cancelBlock = new codec.CancelOrder();
   private readonly amend = new codec.AmendOrder();
+  private readonly all = new codec.CancelAll();
+  private readonly after = new codec.CancelAfter();
+  private readonly tie = new codec.CancelOnDisconnect();
+  private readonly batch = new codec.Batch();
+  private readonly replacement = new codec.ReplaceQuotes();
   /** Of the placement that was read last, with its builder code. */
   origin: Origin = DIRECT;
 
@@ -125,6 +142,97 @@ export class SbeRequests {
       validUntil: validUntil === -1 ? null : validUntil,
     };
   }
+
+  /** The operations that a batch says it has. */
+  batchCount(reader: FrameReader): number {
+    reader.openBlock(codec.Batch.absent);
+    codec.readBatch(reader.source, reader.blockAt, this.batch);
+    return this.batch.count;
+  }
+
+  /** @throws ApiError 40000 */
+  filter(reader: FrameReader): OrderFilter {
+    const { all: block } = this;
+    reader.openBlock(codec.CancelAll.absent);
+    codec.readCancelAll(reader.source, reader.blockAt, block);
+    const text = reader.text8("client_order_id");
+    const clientOrderId = clientOrderIdOf(block.clientOrderIdLow, block.clientOrderIdHigh, text);
+    const { marketId, outcomeId, side } = block;
+    const isValid =
+      marketId !== 0 &&
+      outcomeId !== 0 &&
+      (side === -1 || side === Side.buy || side === Side.sell) &&
+      (clientOrderId === null || CLIENT_ORDER_ID.test(clientOrderId));
+    if (!isValid) {
+      const json = { ...given("market_id", marketId), ...given("outcome_id", outcomeId), ...given("side", side) };
+      reject(checkFilter, { ...json, ...(clientOrderId !== null && { client_order_id: clientOrderId }) });
+    }
+    return {
+      marketId: marketId === -1 ? undefined : marketId,
+      outcomeId: outcomeId === -1 ? undefined : outcomeId,
+      side: side === -1 ? undefined : side,
+      clientOrderId: clientOrderId ?? undefined,
+    };
+  }
+
+  /** ms. @throws ApiError 40000 */
+  timeout(reader: FrameReader): number {
+    reader.openBlock(codec.CancelAfter.absent);
+    codec.readCancelAfter(reader.source, reader.blockAt, this.after);
+    const { timeout } = this.after;
+    if (timeout > MAX_CANCEL_AFTER_MS) reject(checkTimeoutBody, given("timeout_ms", timeout));
+    return timeout;
+  }
+
+  /** @throws ApiError 40000 */
+  enabled(reader: FrameReader): boolean {
+    reader.openBlock(codec.CancelOnDisconnect.absent);
+    codec.readCancelOnDisconnect(reader.source, reader.blockAt, this.tie);
+    const { enabled } = this.tie;
+    if (enabled > 1) throw badRequest("enabled: must be boolean");
+    return enabled === 1;
+  }
+
+  /** @throws ApiError 40000 */
+  token(reader: FrameReader): string {
+    const token = reader.text16("token") ?? "";
+    if (token === "" || token.length > MAX_TOKEN_LENGTH) reject(checkToken, { op: "auth", token });
+    return token;
+  }
+
+  /** @param own the connection's origin; `origin` gets it with the builder code @throws ApiError 40000 */
+  quotes(reader: FrameReader, own: Origin): QuotesRead {
+    const { replacement: block } = this;
+    reader.openBlock(codec.ReplaceQuotes.absent);
+    codec.readReplaceQuotes(reader.source, reader.blockAt, block);
+    const { marketId, expiresAt, validUntil } = block;
+    const count = reader.openGroup("quotes", EntryLength.quote);
+    let isValid = count <= MAX_QUOTES && isOptionalTime(expiresAt) && isOptionalTime(validUntil);
+    const quotes: Quote[] = [];
+    for (let i = 0, at = reader.groupAt; i < count; i++, at += reader.groupStride) {
+      const quote = new codec.Quote();
+      codec.readQuote(reader.entries, at, quote);
+      isValid &&= quote.outcomeId !== 0 && isPrice(quote.price) && isQuantity(quote.quantity);
+      isValid &&= quote.side === Side.buy || quote.side === Side.sell;
+      quotes.push(quote);
+    }
+    const builderCode = reader.text8("builder_code");
+    if (marketId === 0 || marketId === ABSENT) throw badRequest("market_id: required, a positive integer");
+    this.origin = builderCode === null ? own : creditedTo(own, builderCode, "builder_code");
+    if (!isValid) {
+      const each = quotes.map((quote) => {
+        return { outcome_id: quote.outcomeId, side: quote.side, price: quote.price, quantity: quote.quantity };
+      });
+      reject(checkQuotes, { quotes: each, ...given("expires_at", expiresAt), ...given("valid_until", validUntil) });
+    }
+    const terms = { expiresAt: expiresAt === -1 ? null : expiresAt, validUntil: validUntil === -1 ? null : validUntil };
+    return { marketId, quotes, terms };
+  }
+}
+
+/** @throws ApiError 40000 for a number of operations that no batch has */
+export function checkBatchCount(count: number): void {
+  if (count === 0 || count > MAX_BATCH_OPERATIONS) reject(checkBatch, { operations: Array(count).fill({}) });
 }
 
 const isId = (id: number): boolean => id >= 1 && id <= Number.MAX_SAFE_INTEGER;
