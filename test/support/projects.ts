@@ -12,6 +12,9 @@ export const SOCKET_PROTOCOLS: readonly string[] = (process.env["TEST_SOCKET_PRO
   .split(",")
   .filter(Boolean);
 
+/** True in the project "sbe": a test skips itself there where it sends or reads JSON as it stands on the wire. */
+export const SPEAKS_SBE = SOCKET_PROTOCOLS.includes("sbe");
+
 /** The variants with one engine thread; in the project "3 engine threads", those with several. */
 export function variants<T>(one: readonly T[], several: readonly T[]): readonly T[] {
   return process.env["TEST_ENGINE_THREADS"] === undefined ? one : several;
