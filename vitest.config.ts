@@ -77,10 +77,13 @@ const SBE = pathsOf([
   "trading/cancel-on-disconnect-restarts",
   "trading/quotes",
   "trading/timestamps",
+  "websocket/channels",
   "websocket/hub",
+  "websocket/implied-books",
   "websocket/operations",
   "websocket/pipelined-operations",
   "websocket/private-events",
+  "websocket/replay",
 ]);
 
 const common = {

@@ -544,7 +544,7 @@ EXCHANGE_ASSERT(exchange_trade_created_length, sizeof(struct exchange_trade_crea
 /* Null where null is allowed, otherwise 0. */
 #define EXCHANGE_TRADE_CREATED_INIT { 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* TickerUpdated (214): ticker.updated. */
+/* TickerUpdated (214): ticker.updated; snapshot: the state at the start of a subscription, under the sequence of the message that may have brought it before. */
 struct exchange_ticker_updated {
   uint64_t ts; /* milliseconds since the Unix epoch */
   uint64_t volume; /* shares, a sum */
@@ -555,21 +555,22 @@ struct exchange_ticker_updated {
   uint16_t best_ask; /* basis points; may be null */
   uint16_t implied_bid; /* basis points; may be null */
   uint16_t implied_ask; /* basis points; may be null */
-  uint16_t padding;
+  uint8_t snapshot; /* Switch */
+  uint8_t padding;
   uint32_t padding2;
 };
 EXCHANGE_ASSERT(exchange_ticker_updated_length, sizeof(struct exchange_ticker_updated) == 40);
 /* Null where null is allowed, otherwise 0. */
-#define EXCHANGE_TICKER_UPDATED_INIT { 0, 0, 0, 0, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, 0, 0 }
+#define EXCHANGE_TICKER_UPDATED_INIT { 0, 0, 0, 0, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, 0, 0, 0 }
 
-/* MarketUpdated (215): market.updated; market: the market as JSON, as in REST. allMarkets: the sequence is that of the channel without a market. Behind the block: text16 market. */
+/* MarketUpdated (215): market.updated; market: the market as JSON, as in REST. allMarkets: the sequence is that of the channel without a market; snapshot: as in TickerUpdated. Behind the block: text16 market. */
 struct exchange_market_updated {
   uint64_t ts; /* milliseconds since the Unix epoch */
   uint32_t market_id; /* number of a market */
   uint8_t status; /* MarketStatus */
   uint8_t channel; /* Channel */
   uint8_t all_markets; /* Switch */
-  uint8_t padding;
+  uint8_t snapshot; /* Switch */
 };
 EXCHANGE_ASSERT(exchange_market_updated_length, sizeof(struct exchange_market_updated) == 16);
 /* Null where null is allowed, otherwise 0. */
@@ -894,14 +895,14 @@ static inline struct exchange_trade_created exchange_read_trade_created(const st
 }
 
 static inline struct exchange_ticker_updated exchange_read_ticker_updated(const struct exchange_message *message) {
-  static const struct exchange_ticker_updated absent = { EXCHANGE_NULL_U64, EXCHANGE_NULL_U64, EXCHANGE_NULL_U32, EXCHANGE_NULL_U32, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, 0, 0 };
+  static const struct exchange_ticker_updated absent = { EXCHANGE_NULL_U64, EXCHANGE_NULL_U64, EXCHANGE_NULL_U32, EXCHANGE_NULL_U32, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, EXCHANGE_NULL_U16, EXCHANGE_NULL_U8, 0, 0 };
   struct exchange_ticker_updated block;
   exchange_copy(&block, &absent, sizeof block, message->block, message->header.block_length);
   return block;
 }
 
 static inline struct exchange_market_updated exchange_read_market_updated(const struct exchange_message *message) {
-  static const struct exchange_market_updated absent = { EXCHANGE_NULL_U64, EXCHANGE_NULL_U32, EXCHANGE_NULL_U8, EXCHANGE_NULL_U8, EXCHANGE_NULL_U8, 0 };
+  static const struct exchange_market_updated absent = { EXCHANGE_NULL_U64, EXCHANGE_NULL_U32, EXCHANGE_NULL_U8, EXCHANGE_NULL_U8, EXCHANGE_NULL_U8, EXCHANGE_NULL_U8 };
   struct exchange_market_updated block;
   exchange_copy(&block, &absent, sizeof block, message->block, message->header.block_length);
   return block;

@@ -457,12 +457,13 @@ class TradeCreated(NamedTuple):
 
 
 class TickerUpdated(NamedTuple):
-    """Ticker.updated."""
+    """Ticker.updated; snapshot: the state at the start of a subscription, under the sequence of the message that may have brought it before."""
 
     ts: int
     volume: int
     market_id: int
     outcome_id: int
+    snapshot: int
     last_price: Optional[int] = None
     best_bid: Optional[int] = None
     best_ask: Optional[int] = None
@@ -471,13 +472,14 @@ class TickerUpdated(NamedTuple):
 
 
 class MarketUpdated(NamedTuple):
-    """Market.updated; market: the market as JSON, as in REST. allMarkets: the sequence is that of the channel without a market."""
+    """Market.updated; market: the market as JSON, as in REST. allMarkets: the sequence is that of the channel without a market; snapshot: as in TickerUpdated."""
 
     ts: int
     market_id: int
     status: int
     channel: int
     all_markets: int
+    snapshot: int
     market: Optional[str] = None
 
 
@@ -718,7 +720,7 @@ _LAYOUTS = {
         ("side", _NULL_B, False),
         ("match_type", _NULL_B, False),
     )),
-    "TickerUpdated": _Layout("<QQIIHHHHH2x4x", 40, None, (
+    "TickerUpdated": _Layout("<QQIIHHHHHB1x4x", 40, None, (
         ("ts", _NULL_Q, False),
         ("volume", _NULL_Q, False),
         ("market_id", _NULL_I, False),
@@ -728,13 +730,15 @@ _LAYOUTS = {
         ("best_ask", _NULL_H, True),
         ("implied_bid", _NULL_H, True),
         ("implied_ask", _NULL_H, True),
+        ("snapshot", _NULL_B, False),
     )),
-    "MarketUpdated": _Layout("<QIBBB1x", 16, None, (
+    "MarketUpdated": _Layout("<QIBBBB", 16, None, (
         ("ts", _NULL_Q, False),
         ("market_id", _NULL_I, False),
         ("status", _NULL_B, False),
         ("channel", _NULL_B, False),
         ("all_markets", _NULL_B, False),
+        ("snapshot", _NULL_B, False),
     )),
     "Heartbeat": _Layout("<QQ", 16, None, (
         ("ts", _NULL_Q, False),

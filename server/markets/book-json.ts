@@ -41,6 +41,21 @@ export function bookJson(registry: MarketRegistry, market: Market, outcome: Outc
   return registry.bookTexts.get(keyOf(outcome.id, levels, implied), implied ? market.booksVersion : sequence, make);
 }
 
+/** The same book as numbers, and when its state was applied, ms. */
+export function bookSides(
+  market: Market,
+  outcome: Outcome,
+  { implied = false }: BookView,
+): { at: number; sides: Sides & { implied: Sides | null } } {
+  const { book } = outcome;
+  if (implied) return { at: market.booksAt, sides: impliedLadders(market, outcome, MAX_PRICE_BPS) };
+  const [bids, asks] = [Side.buy, Side.sell].map((side) => book?.levels(side, MAX_PRICE_BPS) ?? []) as [
+    Level[],
+    Level[],
+  ];
+  return { at: book?.at ?? market.addedAt, sides: { bids, asks, implied: null } };
+}
+
 /** The `data` of GET /markets/:id/orderbook. */
 export function marketBooksJson(registry: MarketRegistry, market: Market, view: BookView): string {
   const { depth = MAX_PRICE_BPS, implied = false } = view;

@@ -58,6 +58,28 @@ export interface OrderReport extends OrderView {
   readonly timestamps: Timestamps | null;
 }
 
+/** A report that outlives its call; its trades never change. Spelled out: several engines copy each update, and a spread is slow. */
+export function copyReport(report: OrderReport, timestamps = report.timestamps): OrderReport {
+  return {
+    id: report.id,
+    clientOrderId: report.clientOrderId,
+    market: report.market,
+    outcome: report.outcome,
+    terms: report.terms,
+    price: report.price,
+    quantity: report.quantity,
+    remaining: report.remaining,
+    expiresAt: report.expiresAt,
+    status: report.status,
+    reason: report.reason,
+    builderCode: report.builderCode,
+    createdAt: report.createdAt,
+    updatedAt: report.updatedAt,
+    trades: report.trades,
+    timestamps,
+  };
+}
+
 const quoted = (names: readonly (string | null)[]): readonly string[] => names.map((name) => JSON.stringify(name));
 const STATUS_JSON = quoted(ORDER_STATUSES);
 const REASON_JSON = quoted(REASONS);

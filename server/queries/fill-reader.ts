@@ -6,7 +6,7 @@ import type Database from "better-sqlite3";
 import { MATCH_TYPES } from "../../engine/constants.ts";
 import { firstIdSince } from "../../engine/projection/load/orders.ts";
 import type { HistoryPage, OwnPageOptions } from "../http/paging.ts";
-import { fillJson, type ListedFillView, listedFillJson } from "../orders/order-json.ts";
+import { type FillView, type ListedFillView, listedFillJson } from "../orders/order-json.ts";
 import { MAX_ROWS_WALKED } from "./limits.ts";
 import {
   endOfWalk,
@@ -28,10 +28,10 @@ export interface FillReader {
   fills(options: FillsOptions): HistoryPage<string>;
   trades(options: TradesOptions): HistoryPage;
   /**
-   * The JSON of an order's latest fills, oldest first, joined by commas.
+   * An order's latest fills, oldest first.
    * @param lastFillId the order's last fill, 0 for none
    */
-  latestOfOrder(orderId: number, lastFillId: number, limit: number): string;
+  latestOfOrder(orderId: number, lastFillId: number, limit: number): FillView[];
   /** A user's fills, one more than the page has where there is one; `end` is the last fill scanned, null for all. */
   rowsOfUser(options: FillPage): { rows: FillRow[]; end: number | null };
   /** Shares traded by market and hour since a moment, ms. */
@@ -73,18 +73,15 @@ export function prepareFills(db: Database.Database): FillReader {
   };
 }
 
+function fillOf({ id, match_id: matchId, match_type: matchType, created_at: createdAt, ...row }: FillRow): FillView {
+  const { price, quantity, role, fee, rebate } = row;
+  return { id, matchId, price, quantity, role, matchType, fee, rebate, createdAt };
+}
+
 function viewOf(row: FillRow): ListedFillView {
-  const { id, price, quantity, role, fee, rebate, side } = row;
+  const { side } = row;
   return {
-    id,
-    matchId: row.match_id,
-    price,
-    quantity,
-    role,
-    matchType: row.match_type,
-    fee,
-    rebate,
-    createdAt: row.created_at,
+    ...fillOf(row),
     order: row.order_id,
     market: row.market_id,
     outcome: row.outcome_id,
@@ -107,12 +104,9 @@ function prepareFillsOfOrder(db: Database.Database) {
   const startIn = ({ id, lastFillId }: OrderRow, before: number): number =>
     Number(previousInOrder.get(before, id) ?? lastFillId);
   return {
-    latest(orderId: number, start: number, limit: number): string {
+    latest(orderId: number, start: number, limit: number): FillView[] {
       const newestFirst = read({ ...EVERY_FILL, start, orderId, limit });
-      return newestFirst
-        .reverse()
-        .map((row) => fillJson(viewOf(row)))
-        .join(",");
+      return newestFirst.reverse().map(fillOf);
     },
     page({ userId, before, limit, ...filters }: FillPage, orderId: number): WalkedFill[] {
       const row = orderRow(orderId);

@@ -6,6 +6,7 @@ import { workerData } from "node:worker_threads";
 import { archivesBeside, LogFiles } from "../../engine/log/log-files.ts";
 import { prepareObsoleteRows } from "../../engine/projection/writes/sweep.ts";
 import { openReadOnly } from "../../engine/util/wal-database.ts";
+import { copyReport, reportJson } from "../orders/order-json.ts";
 import { prepareCandles, prepareHourlyPrices } from "./candle-reader.ts";
 import { prepareExports } from "./export-reader.ts";
 import { prepareFills } from "./fill-reader.ts";
@@ -42,7 +43,8 @@ export const order = snapshot(orderReader.order);
 export const orders = snapshot(orderReader.orders);
 export const endedOrders = snapshot(orderReader.endedOrders);
 export const builder = snapshot(orderReader.builder);
-export const updates = snapshot(prepareUpdates(db, log, fillReader));
+export const updates = snapshot(prepareUpdates(db, log, fillReader, reportJson));
+export const updateReports = snapshot(prepareUpdates(db, log, fillReader, (report) => copyReport(report)));
 
 const transactionReader = prepareTransactions(db, fillReader);
 export const transactions = snapshot(transactionReader.transactions);

@@ -2,10 +2,12 @@
  * The read side: finished orders, fills, trades, candles and transactions, read on pool threads instead of the gateway's.
  * Readers take turns (fair-reads.ts): users, addresses of public requests, operators, and the exchange itself.
  */
+
 import type { SweepTimes } from "../../engine/projection/writes/sweep.ts";
 import { overloaded, STOPPING } from "../errors.ts";
 import type { HistoryPage, Listing } from "../http/paging.ts";
 import type { Holders } from "../markets/types.ts";
+import type { OrderReport } from "../orders/order-json.ts";
 import type { EndedOrder } from "../trading/types.ts";
 import { ThreadPool } from "../util/thread-pool.ts";
 import type { ReversibleDeposit } from "../wallet/types.ts";
@@ -123,8 +125,17 @@ export class History {
   }
 
   /** Order updates after a number of their user's sequence. Rejects with an ApiError 50300 where the log is damaged. */
-  async updates(options: UpdatesOptions): Promise<UpdatesPage> {
-    const page = await this.run<UpdatesPage>(userReader(options.userId), "updates", options);
+  updates(options: UpdatesOptions): Promise<UpdatesPage<string>> {
+    return this.readUpdates("updates", options);
+  }
+
+  /** The same as numbers. */
+  updateReports(options: UpdatesOptions): Promise<UpdatesPage<OrderReport>> {
+    return this.readUpdates("updateReports", options);
+  }
+
+  private async readUpdates<T>(task: string, options: UpdatesOptions): Promise<UpdatesPage<T>> {
+    const page = await this.run<UpdatesPage<T>>(userReader(options.userId), task, options);
     if (page.damage === null) return page;
     this.faults.report(page.damage);
     throw overloaded("these order updates can't be read: the log is damaged there, and an operator must repair it");

@@ -13,7 +13,7 @@ import { blockOfBatch, remainingUpdates } from "../../engine/projection/cut-bloc
 import { EngineEvent } from "../../engine/ring/engine-event.ts";
 import { EventKind, FLAG_QUOTE, withTimeInForce } from "../../engine/ring/records.ts";
 import { assert } from "../../engine/util/assert.ts";
-import { orderJson } from "../orders/order-json.ts";
+import type { OrderReport } from "../orders/order-json.ts";
 import type { FillReader } from "./fill-reader.ts";
 import { MAX_PAGE_FILLS, MAX_SCANNED_BYTES } from "./limits.ts";
 import { type OrderRow, prepareOrderRow } from "./order-rows.ts";
@@ -49,12 +49,13 @@ interface Bounds {
   readonly hash: string;
 }
 
-/** Gives the user's order updates after a number, oldest first. */
-export function prepareUpdates(
+/** Gives the user's order updates after a number, oldest first. @param format an update's order */
+export function prepareUpdates<T>(
   db: Database.Database,
   log: LogReader,
   fills: FillReader,
-): (options: UpdatesOptions) => UpdatesPage {
+  format: (report: OrderReport) => T,
+): (options: UpdatesOptions) => UpdatesPage<T> {
   const readBounds = prepareBounds(db);
   const indexFrom = db.prepare(
     `SELECT sequence, block, batch FROM update_index WHERE user_id = @userId AND sequence >= coalesce(
@@ -90,7 +91,10 @@ export function prepareUpdates(
           continue;
         }
       }
-      const items = scan.updates.map(item);
+      const items = scan.updates.map((update) => {
+        const { sequence, at } = update;
+        return { sequence, at, order: format(item(update)) };
+      });
       return { ...page, items, hasMore: first + items.length <= last };
     }
   };
@@ -187,7 +191,7 @@ class Scan {
 }
 
 /** Returns the update as it was sent: the order's state at that moment, with the fills of that update alone. */
-function prepareItem(db: Database.Database, fills: FillReader): (update: LoggedUpdate) => UpdatesPage["items"][number] {
+function prepareItem(db: Database.Database, fills: FillReader): (update: LoggedUpdate) => OrderReport {
   const orderRow = prepareOrderRow(db);
   const termsBefore = db.prepare(
     "SELECT price, quantity, expires_at AS expiresAt FROM term_changes WHERE order_id = ? AND sequence > ? ORDER BY sequence LIMIT 1",
@@ -204,11 +208,11 @@ function prepareItem(db: Database.Database, fills: FillReader): (update: LoggedU
     const { price, quantity, expiresAt } = changed ?? row;
     const count = update.fills.length || (fillsBeforeLog.get(order) ?? 0);
     const lastFill = update.fills.at(-1) ?? row.lastFillId;
-    const trades = count === 0 ? "" : fills.latestOfOrder(order, lastFill, count);
+    const trades = count === 0 ? [] : fills.latestOfOrder(order, lastFill, count);
     // A quote's expiry can be set and removed.
     const isQuote = (row.terms & FLAG_QUOTE) !== 0;
     const terms = isQuote ? withTimeInForce(row.terms, restingTimeInForce(expiresAt ?? 0)) : row.terms;
     const state = { remaining, status: update.state & 0xf, reason: update.state >> 4, updatedAt: at };
-    return { sequence, at, json: orderJson({ ...row, price, quantity, expiresAt, terms, ...state }, trades) };
+    return { ...row, price, quantity, expiresAt, terms, ...state, trades, timestamps: null };
   };
 }

@@ -50,9 +50,12 @@ export interface UpdatesOptions {
   limit: number;
 }
 
-/** Order updates as order.updated sent them, in the order of their numbers. */
-export interface UpdatesPage {
-  items: { sequence: number; at: number; json: string }[];
+/**
+ * Order updates as order.updated sent them, in the order of their numbers. @typeParam T an update's order: JSON text, or as
+ * numbers
+ */
+export interface UpdatesPage<T> {
+  items: { sequence: number; at: number; order: T }[];
   /** The first number that is kept, where some of the requested ones no longer are; else null. */
   oldest: number | null;
   /** Whether there are more. */

@@ -10,7 +10,6 @@ import type { EngineEvent } from "../../engine/ring/engine-event.ts";
 import { EventKind, sideOf } from "../../engine/ring/records.ts";
 import { unreachable } from "../../engine/util/assert.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
-import { tradeJson } from "../markets/trade-json.ts";
 import type { Trade } from "../markets/types.ts";
 import type { FillView } from "../orders/order-json.ts";
 import type { Counters } from "../util/counters.ts";
@@ -164,7 +163,7 @@ export class EventProjection {
     const market = registry.recordTrade(trade);
     const sequence = ++market.tradeSequence;
     counters.trades++;
-    if (market.isWatched) this.markets.tradeCreated(market, sequence, trade.at, tradeJson(market.id, trade));
+    if (market.isWatched) this.markets.tradeCreated(market, sequence, trade);
   }
 
   private orderCanceled(event: EngineEvent): void {

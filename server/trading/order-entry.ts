@@ -9,6 +9,7 @@ import { notionalMicro } from "../../engine/money.ts";
 import * as R from "../../engine/ring/records.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import type { Market } from "../markets/types.ts";
+import { copyReport } from "../orders/order-json.ts";
 import { fingerprintOf } from "./client-order-ids.ts";
 import { CompleteSets } from "./complete-sets.ts";
 import { CompositeReply } from "./composite-reply.ts";
@@ -19,7 +20,7 @@ import * as check from "./order-checks.ts";
 import { disconnectFlag, IN_FLIGHT, isNamed, MARK_ENDING, MARK_TIMESTAMPS } from "./order-store.ts";
 import { Quotes } from "./quotes.ts";
 import { clientOrderIdInUse, exchangeIsFull, orderFinished, tooManyInFlight } from "./rejections.ts";
-import { copyReport, firstReport } from "./slot-report.ts";
+import { firstReport } from "./slot-report.ts";
 import type {
   Amendment,
   Connection,

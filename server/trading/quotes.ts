@@ -9,7 +9,7 @@ import * as R from "../../engine/ring/records.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, asApiError, badRequest, notFound } from "../errors.ts";
 import type { Market } from "../markets/types.ts";
-import type { OrderReport } from "../orders/order-json.ts";
+import { copyReport, type OrderReport } from "../orders/order-json.ts";
 import type { Exchange } from "./exchange.ts";
 import { worstOf } from "./holds.ts";
 import { REPLY_DEADLINE_MS } from "./limits.ts";
@@ -24,7 +24,7 @@ import {
 } from "./order-checks.ts";
 import { disconnectFlag, IN_FLIGHT, MARK_ENDING, type OrderStore } from "./order-store.ts";
 import { exchangeIsFull, quotesTooLate, tooManyInFlight } from "./rejections.ts";
-import { copyReport, SlotReport } from "./slot-report.ts";
+import { SlotReport } from "./slot-report.ts";
 import type { OrderEntryOptions, Origin, Quote, QuotesSink, QuoteTerms, Reply, Trader } from "./types.ts";
 
 /** A request to replace a user's quotes in a market. */

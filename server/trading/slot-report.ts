@@ -69,28 +69,6 @@ export class SlotReport implements OrderReport {
   }
 }
 
-/** A report that outlives its call; its trades never change. Spelled out: several engines copy each update, and a spread is slow. */
-export function copyReport(report: OrderReport, timestamps = report.timestamps): OrderReport {
-  return {
-    id: report.id,
-    clientOrderId: report.clientOrderId,
-    market: report.market,
-    outcome: report.outcome,
-    terms: report.terms,
-    price: report.price,
-    quantity: report.quantity,
-    remaining: report.remaining,
-    expiresAt: report.expiresAt,
-    status: report.status,
-    reason: report.reason,
-    builderCode: report.builderCode,
-    createdAt: report.createdAt,
-    updatedAt: report.updatedAt,
-    trades: report.trades,
-    timestamps,
-  };
-}
-
 /** The response to the first request of a placement, whatever has become of the order since. @param createdAt ms */
 export function firstReport(
   id: number,

@@ -5,7 +5,7 @@ import type { Waker } from "../../engine/ring/waker.ts";
 import type { Clock } from "../../engine/util/clock.ts";
 import type { ApiError } from "../errors.ts";
 import type { Level } from "../markets/depth.ts";
-import type { Market, Outcome } from "../markets/types.ts";
+import type { Market, Outcome, Trade } from "../markets/types.ts";
 import type { OrderReport } from "../orders/order-json.ts";
 
 /** An order as its sender describes it; numbers are codes of constants.ts. */
@@ -180,7 +180,7 @@ export interface UserListener {
 /** Receives what happens in markets, as `UserListener` does for users. */
 export interface MarketListener {
   /** Called for markets whose trades have subscribers. */
-  tradeCreated(market: Market, sequence: number, at: number, tradeJson: string): void;
+  tradeCreated(market: Market, sequence: number, trade: Trade): void;
   /** Called for books that have subscribers. */
   bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void;
   /** A market is new, or its status or texts changed. */

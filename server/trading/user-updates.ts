@@ -3,11 +3,10 @@
  * from several rings), then one change of each account. Owns the numbers; the user outbox delivers.
  */
 import { withIndex } from "../../engine/util/typed-arrays.ts";
-import type { OrderReport } from "../orders/order-json.ts";
+import { copyReport, type OrderReport } from "../orders/order-json.ts";
 import type { Timeline } from "../util/timeline.ts";
 import type { CommittedEvents } from "./committed-events.ts";
 import { NO_USER_LISTENER } from "./no-listener.ts";
-import { copyReport } from "./slot-report.ts";
 import type { GatewayLoop, UserListener } from "./types.ts";
 
 interface OrderUpdate {

@@ -2,28 +2,30 @@
  * The public channels: book, trades, ticker, markets. A topic is one channel of one outcome or market, with a sequence
  * that rises by exactly 1 per message; it exists while it has a subscriber.
  *
- * A message is encoded once, whatever the number of subscribers: uWebSockets.js sends it to the topic, and, where some
- * subscribers speak MessagePack, once more to the topic's twin.
+ * A message is encoded once for each format that subscribers speak, whatever their number: uWebSockets.js sends it to the
+ * topic, and to the topic's twins for other formats.
  */
 import type { TemplatedApp } from "uWebSockets.js";
 import type { Ledger } from "../../engine/ledger.ts";
-import { assert } from "../../engine/util/assert.ts";
 import type { Clock } from "../../engine/util/clock.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { encodeJson } from "../http/message-pack.ts";
-import { bookJson } from "../markets/book-json.ts";
+import { bookJson, bookSides } from "../markets/book-json.ts";
 import type { Level } from "../markets/depth.ts";
-import { type ImpliedChange, tradablePrices } from "../markets/implied-books.ts";
+import type { ImpliedChange } from "../markets/implied-books.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
-import type { Market, Outcome } from "../markets/types.ts";
-import { TickerState } from "../markets/types.ts";
+import { tradeJson } from "../markets/trade-json.ts";
+import { type Market, type Outcome, TickerState, type Trade } from "../markets/types.ts";
 import { isListed, marketView } from "../markets/views.ts";
 import type { Traffic } from "../util/counters.ts";
 import type { Timeline } from "../util/timeline.ts";
 import { frame, type SocketConnection, snapshotFrame } from "./connection.ts";
 import { MAX_WS_SUBSCRIPTIONS } from "./limits.ts";
+import { FrameWriter } from "./sbe/frame-writer.ts";
+import { type BookOf, type ChangedMarket, SbeMarketMessages } from "./sbe/market-messages.ts";
+import { type TickerView, tickerView } from "./ticker.ts";
 import { ALL_MARKETS, type Subject, Topic, type TopicKind, topicKey } from "./topic.ts";
-import type { Subscription } from "./types.ts";
+import type { Format, Subscription } from "./types.ts";
 
 /** Numbers the messages of tickers and markets; those of trades and books have numbers already. */
 class Sequences {
@@ -47,6 +49,17 @@ class Sequences {
 
 const IMPLIED_VIEW = { implied: true };
 
+/** A subscription, its entry in JSON up to the sequence, and the last sequence. */
+export interface Subscribed {
+  readonly subject: Subject;
+  readonly listed: string;
+  readonly sequence: number;
+}
+
+/** The list of subscriptions as JSON text. */
+export const subscribedJson = (list: readonly Subscribed[]): string =>
+  `[${list.map(({ listed, sequence }) => `${listed}${sequence}}`).join(",")}]`;
+
 export class Channels {
   private readonly app: TemplatedApp;
   private readonly registry: MarketRegistry;
@@ -59,6 +72,8 @@ export class Channels {
     ticker: new Map(),
     markets: new Map(),
   };
+  private readonly messages = new SbeMarketMessages();
+  private readonly scratch = new FrameWriter();
   private readonly traffic: Traffic;
   private readonly timeline: Timeline;
   private readonly clock: Clock;
@@ -91,10 +106,10 @@ export class Channels {
   // ---------------------------------------------------------------- subscriptions
 
   /**
-   * Adds all named topics to the connection's own, or none of them. Returns the topics, and their list as JSON text.
-   * Messages follow once `start` is called for a topic. @throws ApiError
+   * Adds all named topics to the connection's own, or none of them. Messages follow once `start` is called for a topic.
+   * @throws ApiError
    */
-  subscribe(connection: SocketConnection, named: Subscription): { json: string; topics: readonly Topic[] } {
+  subscribe(connection: SocketConnection, named: Subscription): readonly Topic[] {
     const topics = this.find(named);
     const own = connection.topics ?? new Set();
     const added = topics.filter((topic) => !own.has(topic));
@@ -105,39 +120,38 @@ export class Channels {
     for (const topic of added) {
       own.add(topic);
       this.topics[topic.subject.kind].set(topic.key, topic);
-      if (connection.packed) topic.packedSubscribers++;
-      else topic.textSubscribers++;
+      topic.subscribers[connection.format]++;
       this.subscriptions++;
       this.setWatched(topic.subject, true);
     }
-    return { json: this.list(topics), topics };
+    return topics;
   }
 
   /**
-   * Subscribes the connection to one of its topics; returns the topic's snapshot, null where it has none or the
-   * connection has unsubscribed meanwhile.
+   * Subscribes the connection to one of its topics; returns the topic's snapshot in what the connection speaks, null where
+   * it has none or the connection has unsubscribed meanwhile.
    */
-  start(connection: SocketConnection, topic: Topic): string | null {
+  start(connection: SocketConnection, topic: Topic): string | Uint8Array | null {
     const { socket } = connection;
     if (socket === null || connection.topics?.has(topic) !== true) return null;
     // Changes that other subscribers still lack are published before this one joins them.
     const { subject } = topic;
     if (subject.kind === "implied") this.registry.implied.sequence(subject.market, subject.outcome);
-    socket.subscribe(connection.packed ? topic.packedName : topic.textName);
-    return this.snapshot(topic, this.timeline.stamp(this.clock.now()));
+    socket.subscribe(topic.names[connection.format]);
+    return this.snapshot(topic, connection.format, this.timeline.stamp(this.clock.now()));
   }
 
-  /** Ends the named subscriptions that exist; returns their list as JSON text. @throws ApiError */
-  unsubscribe(connection: SocketConnection, named: Subscription): string {
+  /** Ends the named subscriptions that exist, and returns them with their last sequences. @throws ApiError */
+  unsubscribe(connection: SocketConnection, named: Subscription): Subscribed[] {
     const { socket, topics } = connection;
     const ended = this.find(named).filter((topic) => topics?.has(topic) === true);
-    const json = this.list(ended);
+    const list = this.list(ended);
     for (const topic of ended) {
       topics?.delete(topic);
-      socket?.unsubscribe(connection.packed ? topic.packedName : topic.textName);
+      socket?.unsubscribe(topic.names[connection.format]);
       this.leave(connection, topic);
     }
-    return json;
+    return list;
   }
 
   /** Ends all subscriptions of a connection that closed. */
@@ -147,42 +161,53 @@ export class Channels {
   }
 
   private leave(connection: SocketConnection, topic: Topic): void {
-    if (connection.packed) topic.packedSubscribers--;
-    else topic.textSubscribers--;
+    topic.subscribers[connection.format]--;
     this.subscriptions--;
-    if (topic.textSubscribers + topic.packedSubscribers > 0) return;
+    if (topic.isFollowed) return;
     this.topics[topic.subject.kind].delete(topic.key);
     this.setWatched(topic.subject, false);
   }
 
-  /** The topics with their sequences, as JSON text. */
-  list(topics: Iterable<Topic>): string {
-    let list = "";
-    for (const topic of topics) {
-      list += `${list === "" ? "" : ","}${topic.listed}${this.sequenceOf(topic.subject)}}`;
-    }
-    return `[${list}]`;
+  /** The topics with their sequences. */
+  list(topics: Iterable<Topic>): Subscribed[] {
+    return [...topics].map(({ subject, listed }) => ({ subject, listed, sequence: this.sequenceOf(subject) }));
   }
 
   /** The first message to a new subscriber; null for trades, and for all markets. @param now ms */
-  private snapshot(topic: Topic, now: number): string | null {
+  private snapshot(topic: Topic, format: Format, now: number): string | Uint8Array | null {
+    const { registry, messages } = this;
     const { subject } = topic;
     const { kind, market } = subject;
     const sequence = this.sequenceOf(subject);
+    const isBinary = format === "sbe";
     if (kind === "book" || kind === "implied") {
-      const json = bookJson(this.registry, market, subject.outcome, kind === "implied" ? IMPLIED_VIEW : {});
-      return snapshotFrame("book.snapshot", sequence, now, json);
+      const view = kind === "implied" ? IMPLIED_VIEW : {};
+      if (!isBinary) {
+        return snapshotFrame("book.snapshot", sequence, now, bookJson(registry, market, subject.outcome, view));
+      }
+      const { at, sides } = bookSides(market, subject.outcome, view);
+      return this.binary((into) => {
+        messages.bookSnapshot(into, sequence, now, at, bookOf(market, subject.outcome), sides);
+      });
     }
     if (kind === "ticker") {
       // The ticker of this sequence number: later changes go to all subscribers alike.
-      if (topic.lastTicker === "") topic.lastTicker = tickerJson(market, subject.outcome);
-      return snapshotFrame("ticker.updated", sequence, now, topic.lastTicker);
+      const { view, json } = (topic.lastTicker ??= tickerOf(market, subject.outcome));
+      if (!isBinary) return snapshotFrame("ticker.updated", sequence, now, json);
+      return this.binary((into) => messages.tickerUpdated(into, sequence, now, view, true));
     }
     if (kind === "markets" && market !== null) {
-      const json = JSON.stringify(marketView(market, this.registry, this.ledger, now));
-      return snapshotFrame("market.updated", sequence, now, json);
+      const json = JSON.stringify(marketView(market, registry, this.ledger, now));
+      if (!isBinary) return snapshotFrame("market.updated", sequence, now, json);
+      const snapshot = { id: market.id, status: market.status, json, isOfAll: false, isSnapshot: true };
+      return this.binary((into) => messages.marketUpdated(into, sequence, now, snapshot));
     }
     return null;
+  }
+
+  private binary(write: (into: FrameWriter) => void): Uint8Array {
+    write(this.scratch);
+    return this.scratch.take();
   }
 
   private sequenceOf(subject: Subject): number {
@@ -252,21 +277,32 @@ export class Channels {
 
   // ---------------------------------------------------------------- what happened
 
-  tradeCreated(market: Market, sequence: number, at: number, tradeJson: string): void {
-    this.publish(this.topics.trades.get(market.id), "trade.created", sequence, at, tradeJson);
+  tradeCreated(market: Market, sequence: number, trade: Trade): void {
+    this.publish(
+      this.topics.trades.get(market.id),
+      () => frame("trade.created", sequence, trade.at, tradeJson(market.id, trade)),
+      (into) => this.messages.tradeCreated(into, sequence, market.id, trade),
+    );
   }
 
   bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void {
-    const topic = this.topics.book.get(outcome.id);
     const { book } = outcome;
-    if (topic === undefined || book === null) return;
-    const data = JSON.stringify({ market_id: market.id, outcome_id: outcome.id, bids, asks });
-    this.publish(topic, "book.updated", sequence, book.at, data);
+    if (book === null) return;
+    this.publish(
+      this.topics.book.get(outcome.id),
+      () => bookFrame(market, outcome, sequence, book.at, { bids, asks }),
+      (into) => {
+        this.messages.bookUpdated(into, sequence, book.at, bookOf(market, outcome), { bids, asks, implied: null });
+      },
+    );
   }
 
   private impliedBookUpdated(market: Market, outcome: Outcome, sequence: number, change: ImpliedChange): void {
-    const data = JSON.stringify({ market_id: market.id, outcome_id: outcome.id, ...change });
-    this.publish(this.topics.implied.get(outcome.id), "book.updated", sequence, market.booksAt, data);
+    this.publish(
+      this.topics.implied.get(outcome.id),
+      () => bookFrame(market, outcome, sequence, market.booksAt, change),
+      (into) => this.messages.bookUpdated(into, sequence, market.booksAt, bookOf(market, outcome), change),
+    );
   }
 
   /** A market is new, or its state changed. */
@@ -276,9 +312,18 @@ export class Channels {
     const [sequence, sequenceOfAll] = [this.marketSequences.next(market.id), this.marketSequences.next(ALL_MARKETS)];
     if (own === undefined && all === undefined) return;
     const now = this.timeline.stamp(this.clock.now());
-    const data = JSON.stringify(marketView(market, this.registry, this.ledger, now));
-    this.publish(own, "market.updated", sequence, now, data);
-    this.publish(all, "market.updated", sequenceOfAll, now, data);
+    const json = JSON.stringify(marketView(market, this.registry, this.ledger, now));
+    const changed = { id: market.id, status: market.status, json, isSnapshot: false };
+    this.publishMarket(own, sequence, now, { ...changed, isOfAll: false });
+    this.publishMarket(all, sequenceOfAll, now, { ...changed, isOfAll: true });
+  }
+
+  private publishMarket(topic: Topic | undefined, sequence: number, now: number, changed: ChangedMarket): void {
+    this.publish(
+      topic,
+      () => frame("market.updated", sequence, now, changed.json),
+      (into) => this.messages.marketUpdated(into, sequence, now, changed),
+    );
   }
 
   /**
@@ -289,25 +334,36 @@ export class Channels {
     for (const { id } of this.registry.drainChangedTickers()) {
       const topic = this.topics.ticker.get(id);
       if (topic === undefined || topic.subject.kind !== "ticker") continue;
-      const data = tickerJson(topic.subject.market, topic.subject.outcome);
-      if (data === topic.lastTicker) continue;
-      topic.lastTicker = data;
-      this.publish(topic, "ticker.updated", this.tickerSequences.next(id), now, data);
+      const { view, json } = tickerOf(topic.subject.market, topic.subject.outcome);
+      if (json === topic.lastTicker?.json) continue;
+      topic.lastTicker = { view, json };
+      const sequence = this.tickerSequences.next(id);
+      this.publish(
+        topic,
+        () => frame("ticker.updated", sequence, now, json),
+        (into) => this.messages.tickerUpdated(into, sequence, now, view, false),
+      );
     }
   }
 
-  private publish(topic: Topic | undefined, event: string, sequence: number, ts: number, dataJson: string): void {
+  /** @param text the message in JSON @param binary writes it in SBE */
+  private publish(topic: Topic | undefined, text: () => string, binary: (into: FrameWriter) => void): void {
     if (topic === undefined) return;
-    const message = frame(event, sequence, ts, dataJson);
-    if (topic.textSubscribers > 0) {
-      this.app.publish(topic.textName, message, false);
-      this.traffic.sent(message, topic.textSubscribers);
+    const { names, subscribers } = topic;
+    if (subscribers.json + subscribers.msgpack > 0) {
+      const message = text();
+      if (subscribers.json > 0) this.publishTo(names.json, message, subscribers.json);
+      if (subscribers.msgpack > 0) this.publishTo(names.msgpack, encodeJson(message), subscribers.msgpack);
     }
-    if (topic.packedSubscribers > 0) {
-      const packed = encodeJson(message);
-      this.app.publish(topic.packedName, packed, true);
-      this.traffic.sent(packed, topic.packedSubscribers);
-    }
+    if (subscribers.sbe === 0) return;
+    binary(this.scratch);
+    for (const each of this.scratch.frames()) this.publishTo(names.sbe, each, subscribers.sbe);
+    this.scratch.clear();
+  }
+
+  private publishTo(name: string, message: string | Uint8Array, receivers: number): void {
+    this.app.publish(name, message, typeof message !== "string");
+    this.traffic.sent(message, receivers);
   }
 }
 
@@ -315,17 +371,14 @@ function tooMany(): ApiError {
   return badRequest(`at most ${MAX_WS_SUBSCRIPTIONS} subscriptions a connection`);
 }
 
-function tickerJson(market: Market, { id, lastPrice, book, volume }: Outcome): string {
-  const implied = tradablePrices(market)[id - market.firstOutcomeId];
-  assert(implied !== undefined, "each outcome has tradable prices");
-  return JSON.stringify({
-    market_id: market.id,
-    outcome_id: id,
-    last_price: lastPrice,
-    best_bid: book?.bestBid ?? null,
-    best_ask: book?.bestAsk ?? null,
-    implied_bid: implied.bid,
-    implied_ask: implied.ask,
-    volume,
-  });
+const bookOf = (market: Market, outcome: Outcome): BookOf => ({ marketId: market.id, outcomeId: outcome.id });
+
+function bookFrame(market: Market, outcome: Outcome, sequence: number, at: number, change: object): string {
+  const data = JSON.stringify({ market_id: market.id, outcome_id: outcome.id, ...change });
+  return frame("book.updated", sequence, at, data);
+}
+
+function tickerOf(market: Market, outcome: Outcome): { view: TickerView; json: string } {
+  const view = tickerView(market, outcome);
+  return { view, json: JSON.stringify(view) };
 }

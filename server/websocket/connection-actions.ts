@@ -1,10 +1,15 @@
 /** What clients ask of their own connection, whatever they speak: a token, and that its orders end with it. */
 import type { Principal, TokenAuthenticator } from "../accounts/types.ts";
-import { ApiError, ErrorKind } from "../errors.ts";
-import { authorize } from "../http/admission.ts";
+import { ApiError, asApiError, ErrorKind } from "../errors.ts";
+import { authorize, type Entry } from "../http/admission.ts";
 import type { CompiledRoute } from "../http/dispatch.ts";
-import type { SocketConnection } from "./connection.ts";
+import { newRequestId } from "../http/reply.ts";
+import { type Logger, logInternal } from "../logger.ts";
+import type { Channels, Subscribed } from "./channels.ts";
+import { CLOSE_INTERNAL_ERROR, type SocketConnection } from "./connection.ts";
 import { type OperationAdmission, unauthenticated } from "./operation-admission.ts";
+import { Replay, type ReplayContext, type ReplayOutcome } from "./replay.ts";
+import type { Subscription } from "./types.ts";
 
 /** What actions need of the hub. */
 export interface ActionHost {
@@ -12,6 +17,18 @@ export interface ActionHost {
   authenticate(connection: SocketConnection, token: string): Principal | Promise<Principal>;
   /** Gives the connection a fresh token of its user, or its first token. */
   setPrincipal(connection: SocketConnection, principal: Principal): void;
+  readonly channels: Channels;
+  readonly replays: ReplayContext;
+  /** Sends the snapshots of pending subscriptions, unless that is under way. */
+  sendSnapshots(connection: SocketConnection): void;
+}
+
+interface ActionOptions {
+  readonly authenticator: TokenAuthenticator;
+  readonly admission: OperationAdmission;
+  readonly logger: Logger;
+  /** ms */
+  readonly now: () => number;
 }
 
 /** What becomes of a token that a client presents. One call exactly, or none where the connection has closed. */
@@ -22,17 +39,49 @@ interface TokenOutcome {
 
 export class ConnectionActions {
   private readonly host: ActionHost;
-  private readonly authenticator: TokenAuthenticator;
-  private readonly now: () => number;
+  private readonly options: ActionOptions;
   /** The route that cancel on disconnect needs access to. */
   private readonly placeRoute: CompiledRoute;
+  /** The route that a replay reads from, and counts as. */
+  private readonly eventsRoute: CompiledRoute;
 
-  /** @param now ms */
-  constructor(host: ActionHost, authenticator: TokenAuthenticator, admission: OperationAdmission, now: () => number) {
+  constructor(host: ActionHost, options: ActionOptions) {
     this.host = host;
-    this.authenticator = authenticator;
-    this.now = now;
-    this.placeRoute = admission.route("POST /orders");
+    this.options = options;
+    this.placeRoute = options.admission.route("POST /orders");
+    this.eventsRoute = options.admission.route("GET /me/events");
+  }
+
+  /** @param respond gets the list, before any message of the channels @throws ApiError */
+  subscribe(connection: SocketConnection, named: Subscription, respond: (list: readonly Subscribed[]) => void): void {
+    const { channels } = this.host;
+    const topics = channels.subscribe(connection, named);
+    respond(channels.list(topics));
+    const isUnderWay = connection.pendingSubscriptions.length > 0;
+    connection.pendingSubscriptions = [...connection.pendingSubscriptions, ...topics];
+    if (!isUnderWay) this.host.sendSnapshots(connection);
+  }
+
+  /**
+   * Replays the order updates after `sequence`. @param reply gets the rate @param outcome of the start alone: a replay that
+   * fails later closes the connection
+   * @throws ApiError
+   */
+  resume(
+    connection: SocketConnection,
+    sequence: number,
+    reply: Entry["reply"],
+    outcome: Pick<ReplayOutcome, "started" | "rejected">,
+  ): void {
+    const { admission, logger } = this.options;
+    const { userId } = admission.admit(connection, this.eventsRoute, "resume", this.options.now(), reply);
+    Replay.start(this.host.replays, connection, userId, sequence, {
+      ...outcome,
+      failed: (error) => {
+        logInternal(logger, asApiError(error), newRequestId());
+        connection.end(CLOSE_INTERNAL_ERROR, "the replay failed: resume again");
+      },
+    });
   }
 
   /** @throws ApiError 40100, 40300 */
@@ -51,7 +100,7 @@ export class ConnectionActions {
     const accept = (principal: Principal): void => {
       const { principal: before, socket } = connection;
       if (socket === null) return;
-      this.authenticator.checkLive(principal, this.now());
+      this.options.authenticator.checkLive(principal, this.options.now());
       if (before !== null && before.userId !== principal.userId) {
         throw new ApiError(ErrorKind.forbidden, "the token is another user's: open another connection");
       }

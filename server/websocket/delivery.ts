@@ -22,6 +22,12 @@ export class Delivery {
     if (connection.push(message)) this.unflushed.add(connection);
   }
 
+  /** The same for a message that is ready in what the connection speaks. */
+  deliver(connection: SocketConnection, message: string | Uint8Array): void {
+    if (typeof message === "string") this.send(connection, message);
+    else this.frame(connection)?.append(message);
+  }
+
   /** The frame that the next flush sends to a connection that speaks SBE; null where the connection has closed. */
   frame(connection: SocketConnection): FrameWriter | null {
     if (connection.frame !== null) return connection.frame;

@@ -18,7 +18,7 @@ import type { CancelTimers } from "../trading/cancel-timers.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
 import { MAX_CHARACTERS_PER_TURN } from "../util/limits.ts";
-import { Channels } from "./channels.ts";
+import { Channels, subscribedJson } from "./channels.ts";
 import {
   CLOSE_GOING_AWAY,
   CLOSE_TOO_BIG,
@@ -44,6 +44,7 @@ import {
 import { OperationAdmission } from "./operation-admission.ts";
 import { type OperationHost, type OperationOptions, Operations } from "./operations.ts";
 import type { ReplayContext } from "./replay.ts";
+import { SbeMarketMessages } from "./sbe/market-messages.ts";
 import { SbeMessages } from "./sbe/messages.ts";
 import { SbeOperations } from "./sbe/operations.ts";
 import { Upgrade, type UpgradeOptions } from "./upgrade.ts";
@@ -89,6 +90,7 @@ export class SocketHub implements OperationHost, ActionHost {
   private readonly operations: Operations;
   private readonly sbe: SbeOperations;
   private readonly messages = new SbeMessages();
+  private readonly marketMessages = new SbeMarketMessages();
   private readonly connections = new Set<SocketConnection>();
   private readonly byCredential = new Map<Credential, Set<SocketConnection>>();
   private readonly byHeartbeatPart = Array.from({ length: HEARTBEAT_PARTS }, () => new Set<SocketConnection>());
@@ -106,21 +108,14 @@ export class SocketHub implements OperationHost, ActionHost {
     this.delivery = new Delivery(options.guard);
     this.users = new UserStream(exchange, this.delivery, this.messages);
     this.replays = { exchange, history, delivery: this.delivery, users: this.users };
+    const { authenticator, entry, logger, cancelTimers } = options;
     const admission = new OperationAdmission(options.admission, options.routes);
-    const actions = new ConnectionActions(this, options.authenticator, admission, () => clock.now());
+    const actions = new ConnectionActions(this, { authenticator, admission, logger, now: () => clock.now() });
     this.operations = new Operations({ ...options, admission }, this, actions);
-    const { entry, logger, cancelTimers } = options;
-    const { delivery, messages } = this;
+    const { delivery, messages, marketMessages } = this;
     this.sbe = new SbeOperations({
-      admission,
-      actions,
-      entry,
-      exchange,
-      cancelTimers,
-      delivery,
-      messages,
-      counters,
-      logger,
+      ...{ admission, actions, channels: this.channels, entry, exchange, cancelTimers },
+      ...{ delivery, messages, marketMessages, counters, logger },
     });
   }
 
@@ -308,7 +303,7 @@ export class SocketHub implements OperationHost, ActionHost {
       const snapshot = this.channels.start(connection, topic);
       if (snapshot === null) continue;
       characters += snapshot.length;
-      this.delivery.send(connection, snapshot);
+      this.delivery.deliver(connection, snapshot);
     }
     connection.pendingSubscriptions = connection.pendingSubscriptions.slice(started);
     this.delivery.flush();
@@ -362,13 +357,14 @@ export class SocketHub implements OperationHost, ActionHost {
     }
     if (!isBehind) connection.updatedAt = publishedUntil;
     const sequence = ++connection.heartbeats;
+    const subscriptions = this.channels.list(connection.topics ?? []);
     if (connection.format === "sbe") {
       const binary = this.delivery.frame(connection);
-      if (binary !== null) this.messages.heartbeat(binary, sequence, connection.updatedAt, orders);
+      if (binary === null) return;
+      this.marketMessages.heartbeat(binary, sequence, connection.updatedAt, orders, subscriptions);
       return;
     }
-    const subscriptions = this.channels.list(connection.topics ?? []);
-    const data = `{"subscriptions":${subscriptions},"orders":${orders}}`;
+    const data = `{"subscriptions":${subscribedJson(subscriptions)},"orders":${orders}}`;
     this.delivery.send(connection, frame("heartbeat", sequence, connection.updatedAt, data));
   }
 

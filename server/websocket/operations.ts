@@ -16,11 +16,10 @@ import { type Logger, logInternal } from "../logger.ts";
 import { JsonReply } from "../orders/json-reply.ts";
 import type { OrderedReads } from "../trading/types.ts";
 import type { Counters } from "../util/counters.ts";
-import type { Channels } from "./channels.ts";
-import { CLOSE_INTERNAL_ERROR, type SocketConnection } from "./connection.ts";
+import { type Channels, subscribedJson } from "./channels.ts";
+import type { SocketConnection } from "./connection.ts";
 import type { ConnectionActions } from "./connection-actions.ts";
 import type { OperationAdmission } from "./operation-admission.ts";
-import { Replay, type ReplayContext } from "./replay.ts";
 import * as S from "./schemas.ts";
 import { CONNECTION_OPERATIONS, ROUTE_OPERATIONS } from "./schemas.ts";
 import type { Subscription } from "./types.ts";
@@ -36,11 +35,8 @@ export interface OperationOptions {
 /** What operations need of the hub. */
 export interface OperationHost {
   readonly channels: Channels;
-  readonly replays: ReplayContext;
   /** Sends a response, at the latest when the current microtasks end. */
   respond(connection: SocketConnection, message: string): void;
-  /** Sends the snapshots of pending subscriptions, unless that is under way. */
-  sendSnapshots(connection: SocketConnection): void;
 }
 
 /** The response to one operation of a connection. */
@@ -163,8 +159,6 @@ export class Operations {
   /** By operation. */
   private readonly ownOperations: ReadonlyMap<string, RunOnConnection>;
   private readonly actions: ConnectionActions;
-  /** The route that a replay reads from, and counts as. */
-  private readonly eventsRoute: CompiledRoute;
 
   constructor(options: OperationOptions, hub: OperationHost, actions: ConnectionActions) {
     this.options = options;
@@ -187,7 +181,6 @@ export class Operations {
       auth: (connection, { token }, reply) => this.presentToken(connection, token, reply),
       resume: (connection, { sequence }, reply) => this.resume(connection, sequence, reply),
     });
-    this.eventsRoute = named("GET /me/events");
   }
 
   /** Runs the operation of one message and responds, now or later. @param now ms */
@@ -255,28 +248,18 @@ export class Operations {
   }
 
   private resume(connection: SocketConnection, sequence: number, reply: OperationReply): void {
-    const { admission, clock, logger } = this.options;
-    const principal = admission.admit(connection, this.eventsRoute, "resume", clock.now(), reply);
-    Replay.start(this.hub.replays, connection, principal.userId, sequence, {
+    this.actions.resume(connection, sequence, reply, {
       started: (last) => reply.data(`{"after":${sequence},"last":${last}}`),
       rejected: (error) => reply.fail(error),
-      failed: (error) => {
-        logInternal(logger, asApiError(error), reply.requestId);
-        connection.end(CLOSE_INTERNAL_ERROR, "the replay failed: resume again");
-      },
     });
   }
 
   private subscribe(connection: SocketConnection, named: Subscription, reply: OperationReply): void {
-    const { json, topics } = this.hub.channels.subscribe(connection, named);
-    reply.data(`{"subscriptions":${json}}`);
-    const isUnderWay = connection.pendingSubscriptions.length > 0;
-    connection.pendingSubscriptions = [...connection.pendingSubscriptions, ...topics];
-    if (!isUnderWay) this.hub.sendSnapshots(connection);
+    this.actions.subscribe(connection, named, (list) => reply.data(`{"subscriptions":${subscribedJson(list)}}`));
   }
 
   private unsubscribe(connection: SocketConnection, named: Subscription, reply: OperationReply): void {
-    reply.data(`{"subscriptions":${this.hub.channels.unsubscribe(connection, named)}}`);
+    reply.data(`{"subscriptions":${subscribedJson(this.hub.channels.unsubscribe(connection, named))}}`);
   }
 }
 

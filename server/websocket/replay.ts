@@ -5,6 +5,7 @@
  * Meanwhile it defers new updates, up to a bound; past the bound it drops them and reads them from the tables later.
  */
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
+import type { OrderReport } from "../orders/order-json.ts";
 import type { History } from "../queries/history.ts";
 import type { UpdatesPage } from "../queries/types.ts";
 import type { Exchange } from "../trading/exchange.ts";
@@ -14,19 +15,23 @@ import { MAX_DEFERRED_UPDATE_BYTES, MAX_REPLAY_AHEAD_BYTES, REPLAY_PAGE, REPLAY_
 import type { ActiveReplay } from "./types.ts";
 import type { UserStream } from "./user-stream.ts";
 
+/** In what the connection speaks. */
+type Message = string | Uint8Array;
+type Page = UpdatesPage<string | OrderReport>;
+
 /** What a replay needs of the hub. */
 export interface ReplayContext {
   readonly exchange: Exchange;
   readonly history: History;
   readonly delivery: Delivery;
-  readonly users: Pick<UserStream, "sendAccount">;
+  readonly users: Pick<UserStream, "sendAccount" | "encoded">;
 }
 
 /**
  * How a replay goes: `rejected`, or `started` and perhaps `failed` after it. Nothing is called once the connection is
  * closed.
  */
-interface ReplayOutcome {
+export interface ReplayOutcome {
   /** @param last the number of the last update so far */
   started(last: number): void;
   /** Nothing is replayed, and the connection is live as before. */
@@ -43,7 +48,7 @@ export class Replay implements ActiveReplay {
   private sequence: number;
   /** All updates up to this one must come from the tables. */
   private missed: number;
-  private deferred: { sequence: number; message: string }[] = [];
+  private deferred: { sequence: number; message: Message }[] = [];
   private deferredBytes = 0;
   /** New updates exceeded the bound and were dropped. */
   private hasDropped = false;
@@ -78,7 +83,7 @@ export class Replay implements ActiveReplay {
     void replay.run(last, outcome);
   }
 
-  defer(sequence: number, message: string): void {
+  defer(sequence: number, message: Message): void {
     this.deferred.push({ sequence, message });
     this.deferredBytes += message.length;
     if (this.deferredBytes <= MAX_DEFERRED_UPDATE_BYTES) return;
@@ -105,7 +110,7 @@ export class Replay implements ActiveReplay {
   }
 
   private async run(last: number, outcome: ReplayOutcome): Promise<void> {
-    let first: UpdatesPage | null = null;
+    let first: Page | null = null;
     let rejection: unknown = null;
     try {
       first = this.sequence < last ? await this.readPage() : null;
@@ -140,7 +145,7 @@ export class Replay implements ActiveReplay {
     else this.goLive();
   }
 
-  private async catchUp(first: UpdatesPage | null): Promise<void> {
+  private async catchUp(first: Page | null): Promise<void> {
     for (let page = first; ; page = null) {
       if (page === null && this.sequence < this.missed) page = await this.readPage();
       // A page may show orders whose responses are still to leave: those go first, and so do earlier messages.
@@ -153,24 +158,28 @@ export class Replay implements ActiveReplay {
   }
 
   /** Reads the next updates; retention may have removed some of them while the peer was reading. */
-  private async readPage(): Promise<UpdatesPage> {
+  private async readPage(): Promise<Page> {
     const { history } = this.context;
-    const page = await history.updates({ userId: this.userId, after: this.sequence, limit: REPLAY_PAGE });
+    const options = { userId: this.userId, after: this.sequence, limit: REPLAY_PAGE };
+    const isBinary = this.connection.format === "sbe";
+    const page = isBinary ? await history.updateReports(options) : await history.updates(options);
     checkKept(page, "sequence");
     return page;
   }
 
-  private async sendPage({ items }: UpdatesPage): Promise<void> {
+  private async sendPage({ items }: Page): Promise<void> {
     const { context, connection } = this;
     if (items.length === 0) throw new Error(`no order update after ${this.sequence} is kept`);
     let bytes = 0;
-    for (const { sequence, at, json } of items) {
+    for (const { sequence, at, order } of items) {
       this.assertNext(sequence);
-      context.delivery.send(connection, frame("order.updated", sequence, at, json));
+      const isText = typeof order === "string";
+      const message = isText ? frame("order.updated", sequence, at, order) : context.users.encoded(sequence, order);
+      context.delivery.deliver(connection, message);
       this.sequence = sequence;
       connection.orderSequence = sequence;
       connection.updatedAt = at;
-      bytes += json.length;
+      bytes += message.length;
       if (bytes < REPLAY_SLICE_BYTES) continue;
       bytes = 0;
       await this.waitForRoom();
@@ -200,7 +209,7 @@ export class Replay implements ActiveReplay {
     for (const { sequence, message } of this.deferred) {
       if (sequence <= connection.orderSequence) continue;
       this.assertNext(sequence);
-      context.delivery.send(connection, message);
+      context.delivery.deliver(connection, message);
       connection.orderSequence = sequence;
     }
     connection.replay = null;
@@ -210,7 +219,7 @@ export class Replay implements ActiveReplay {
 }
 
 /** @param name of the parameter to blame @throws ApiError 4040 where retention removed the requested updates */
-export function checkKept({ oldest }: UpdatesPage, name: string): void {
+export function checkKept({ oldest }: Pick<UpdatesPage<unknown>, "oldest">, name: string): void {
   if (oldest === null) return;
   throw new ApiError(
     ErrorKind.notFound,

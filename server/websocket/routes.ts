@@ -46,7 +46,7 @@ export function createSocketRoutes({ exchange, history, tickets }: SocketRouteCo
         if (from !== null && from > last) throw badRequest(`after: the last is ${last}`);
         const page = await history.updates({ userId, after: from, limit });
         checkKept(page, "after");
-        const items = page.items.map(({ sequence, at, json }) => frame("order.updated", sequence, at, json));
+        const items = page.items.map(({ sequence, at, order }) => frame("order.updated", sequence, at, order));
         const newest = page.items.at(-1);
         const next = page.hasMore && newest ? `"${listing.cursor(begun, newest.sequence)}"` : "null";
         return `{"items":[${items.join(",")}],"next_cursor":${next}}`;

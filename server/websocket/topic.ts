@@ -3,6 +3,8 @@
  * its subscribers. Channels creates, numbers and publishes topics.
  */
 import type { Market, Outcome } from "../markets/types.ts";
+import type { TickerView } from "./ticker.ts";
+import type { Format } from "./types.ts";
 
 /** What a topic is about. The book with implied liquidity is a kind of its own; market null: all markets. */
 export type Subject =
@@ -23,16 +25,13 @@ export function topicKey({ market, outcome }: Subject): number {
 export class Topic {
   readonly subject: Subject;
   readonly key: number;
-  /** Its name in uWebSockets.js for subscribers that speak JSON. */
-  readonly textName: string;
-  /** Its name in uWebSockets.js for subscribers that speak MessagePack. */
-  readonly packedName: string;
-  textSubscribers = 0;
-  packedSubscribers = 0;
+  /** Its names in uWebSockets.js, by what subscribers speak, and their numbers. */
+  readonly names: Readonly<Record<Format, string>>;
+  readonly subscribers: Record<Format, number> = { json: 0, msgpack: 0, sbe: 0 };
   /** Its entry in lists of subscriptions, up to its sequence. */
   readonly listed: string;
-  /** The ticker that was sent last, also if only to its first subscriber, as JSON text. */
-  lastTicker = "";
+  /** The ticker that was sent last, also if only to its first subscriber. */
+  lastTicker: { readonly view: TickerView; readonly json: string } | null = null;
 
   constructor(subject: Subject) {
     const { kind, market, outcome } = subject;
@@ -40,9 +39,14 @@ export class Topic {
     this.key = topicKey(subject);
     const marketId = market?.id ?? null;
     const outcomeId = outcome?.id ?? null;
-    this.textName = `${kind}/${outcomeId ?? marketId ?? "all"}`;
-    this.packedName = `${this.textName}/msgpack`;
+    const name = `${kind}/${outcomeId ?? marketId ?? "all"}`;
+    this.names = { json: name, msgpack: `${name}/msgpack`, sbe: `${name}/sbe` };
     const named = `"channel":"${kind === "implied" ? "book" : kind}","implied":${kind === "implied"}`;
     this.listed = `{${named},"market_id":${marketId},"outcome_id":${outcomeId},"sequence":`;
+  }
+
+  get isFollowed(): boolean {
+    const { json, msgpack, sbe } = this.subscribers;
+    return json + msgpack + sbe > 0;
   }
 }

@@ -19,7 +19,7 @@ export interface Subscription {
 /** A connection's catch-up on order updates that it missed; replay.ts runs it. */
 export interface ActiveReplay {
   /** Defers a new update until the missed ones are sent. */
-  defer(sequence: number, message: string): void;
+  defer(sequence: number, message: string | Uint8Array): void;
   /** Balance or positions changed, and the connection was not sent the change. */
   deferAccount(): void;
   /** The peer took some of what was sent. */

@@ -85,11 +85,14 @@ export class UserStream implements UserSink<OrderMessage, AccountUpdate> {
     let text: string | null = null;
     for (const connection of connections) {
       if (isBinary(connection)) {
-        const frame = this.takes(connection, sequence, at) ? this.delivery.frame(connection) : null;
-        if (frame !== null) this.messages.orderUpdated(frame, sequence, report);
+        if (connection.replay !== null) connection.replay.defer(sequence, this.encoded(sequence, report));
+        else if (this.takes(connection, sequence, at)) {
+          const frame = this.delivery.frame(connection);
+          if (frame !== null) this.messages.orderUpdated(frame, sequence, report);
+        }
       } else {
         text ??= textOf(sequence, at, report);
-        this.sendText(connection, sequence, at, text);
+        this.sendMessage(connection, sequence, at, text);
       }
     }
   }
@@ -99,27 +102,27 @@ export class UserStream implements UserSink<OrderMessage, AccountUpdate> {
     let binary: Uint8Array | null = null;
     for (const connection of this.byUser.get(userId) ?? []) {
       if (!isBinary(connection)) text ??= textOf(sequence, at, report);
-      else if (binary === null) {
-        this.messages.orderUpdated(this.scratch, sequence, report);
-        binary = this.scratch.take();
-      }
+      else binary ??= this.encoded(sequence, report);
     }
     return { text, binary };
   }
 
+  /** An order update in SBE. */
+  encoded(sequence: number, report: OrderReport): Uint8Array {
+    this.messages.orderUpdated(this.scratch, sequence, report);
+    return this.scratch.take();
+  }
+
   sendOrder(userId: number, sequence: number, at: number, { text, binary }: OrderMessage): void {
     for (const connection of this.byUser.get(userId) ?? []) {
-      if (!isBinary(connection)) {
-        if (text !== null) this.sendText(connection, sequence, at, text);
-      } else if (binary !== null && this.takes(connection, sequence, at)) {
-        this.delivery.frame(connection)?.append(binary);
-      }
+      const message = isBinary(connection) ? binary : text;
+      if (message !== null) this.sendMessage(connection, sequence, at, message);
     }
   }
 
-  private sendText(connection: SocketConnection, sequence: number, at: number, text: string): void {
-    if (connection.replay !== null) connection.replay.defer(sequence, text);
-    else if (this.takes(connection, sequence, at)) this.delivery.send(connection, text);
+  private sendMessage(connection: SocketConnection, sequence: number, at: number, message: string | Uint8Array): void {
+    if (connection.replay !== null) connection.replay.defer(sequence, message);
+    else if (this.takes(connection, sequence, at)) this.delivery.deliver(connection, message);
   }
 
   /**
@@ -157,7 +160,7 @@ export class UserStream implements UserSink<OrderMessage, AccountUpdate> {
       else if (connection.receivesAccount) {
         connection.updatedAt = at;
         if (!isBinary(connection)) for (const text of texts) this.delivery.send(connection, text);
-        else if (binary !== null) this.delivery.frame(connection)?.append(binary);
+        else if (binary !== null) this.delivery.deliver(connection, binary);
       }
     }
   }

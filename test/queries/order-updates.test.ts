@@ -5,6 +5,7 @@ import * as C from "../../engine/constants.ts";
 import type { Write } from "../../engine/log/writes.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
 import * as R from "../../engine/ring/records.ts";
+import { reportJson } from "../../server/orders/order-json.ts";
 import { prepareFills } from "../../server/queries/fill-reader.ts";
 import { MAX_PAGE_FILLS } from "../../server/queries/limits.ts";
 import { prepareUpdates } from "../../server/queries/order-update-reader.ts";
@@ -30,9 +31,9 @@ interface Shown {
   readonly trades: readonly number[];
 }
 
-function shownOf({ items }: UpdatesPage): Shown[] {
-  return items.map(({ sequence, at, json }) => {
-    const { id, price, quantity, remaining, status, reason, expires_at, updated_at, trades } = JSON.parse(json);
+function shownOf({ items }: UpdatesPage<string>): Shown[] {
+  return items.map(({ sequence, at, order }) => {
+    const { id, price, quantity, remaining, status, reason, expires_at, updated_at, trades } = JSON.parse(order);
     expect(updated_at).toBe(at);
     return { sequence, at, id, price, quantity, remaining, status, reason, expires_at, trades: trades.map(idOf) };
   });
@@ -88,7 +89,7 @@ function expectedUpdates(records: readonly Int32Array[]): Map<number, Shown[]> {
   return updates;
 }
 
-const readerOf = (log: MemoryLog) => prepareUpdates(log.db, log, prepareFills(log.db));
+const readerOf = (log: MemoryLog) => prepareUpdates(log.db, log, prepareFills(log.db), reportJson);
 
 /** All of a user's updates after a number, page by page. */
 function readAll(log: MemoryLog, userId: number, after: number | null, limit: number): Shown[] {
@@ -207,7 +208,7 @@ test("updates show the terms of their time: amended prices and totals, expiries 
     amended(R.FLAG_EXTENDS, { price: 6_000, quantity: 6, remaining: 6, at: 16, detail: 950 }),
   ]);
   checkAll(log, [1]);
-  const times = readerOf(log)({ userId: 1, after: null, limit: 10 }).items.map(({ json }) => JSON.parse(json));
+  const times = readerOf(log)({ userId: 1, after: null, limit: 10 }).items.map(({ order }) => JSON.parse(order));
   expect(times.map(({ time_in_force }) => time_in_force)).toEqual(["gtd", "gtd", "gtd", "gtc", "gtc", "gtc", "gtd"]);
 });
 

@@ -18,7 +18,8 @@ def words(kind):
 CHOICES = [kind for kind in vars(sbe).values() if isinstance(kind, type) and issubclass(kind, sbe.IntEnum)
            and kind is not sbe.IntEnum]
 TYPES = {snake(kind.__name__)[1:]: kind for kind in CHOICES}
-TYPES["role"], TYPES["enabled"], TYPES["implied"], TYPES["all_markets"] = sbe.Role, sbe.Switch, sbe.Switch, sbe.Switch
+TYPES["role"] = sbe.Role
+TYPES.update(dict.fromkeys(("enabled", "implied", "all_markets", "snapshot"), sbe.Switch))
 
 
 def number(name, value, message):

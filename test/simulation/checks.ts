@@ -11,6 +11,7 @@ import { differingTables, hashTables } from "../../engine/projection/table-hashe
 import { verifyDatabase } from "../../engine/projection/verify.ts";
 import * as R from "../../engine/ring/records.ts";
 import { loadSqlite } from "../../engine/util/sqlite.ts";
+import { reportJson } from "../../server/orders/order-json.ts";
 import { prepareFills } from "../../server/queries/fill-reader.ts";
 import { prepareUpdates } from "../../server/queries/order-update-reader.ts";
 import { ensure } from "../engine/book/harness.ts";
@@ -112,13 +113,13 @@ function compareAppended(db: Database.Database, record: Committed, compared: Com
 
 /** Each user's new order updates, as `resume` reads them from the log. */
 function compareUpdates({ database, journal }: Life, record: Committed, { updates }: Compared): void {
-  const read = prepareUpdates(database, journal, prepareFills(database));
+  const read = prepareUpdates(database, journal, prepareFills(database), reportJson);
   for (const [userId, account] of record.accounts) {
     let after = updates.get(userId) ?? 0;
     while (after < account.updates.length) {
       const page = read({ userId, after, limit: 100 });
       ensure(page.oldest === null && page.items.length > 0, `user ${userId}: updates after ${after} are kept`);
-      for (const { sequence, at, json } of page.items) compareUpdate(account.updates[after++]!, sequence, at, json);
+      for (const { sequence, at, order } of page.items) compareUpdate(account.updates[after++]!, sequence, at, order);
       ensure(page.hasMore === after < account.updates.length, `user ${userId}: more updates follow ${after}`);
     }
     updates.set(userId, after);

@@ -3,7 +3,7 @@
  * precede its commit, and no update may be missing or come twice.
  */
 import { MarketStatus, ORDER_STATUSES, OrderType, REASONS } from "../../engine/constants.ts";
-import type { Market } from "../../server/markets/types.ts";
+import type { Market, Trade } from "../../server/markets/types.ts";
 import { type OrderReport, reportJson } from "../../server/orders/order-json.ts";
 import type { Deferral, MarketListener, UserListener } from "../../server/trading/types.ts";
 import { ensure } from "../engine/book/harness.ts";
@@ -58,9 +58,8 @@ export class ReceivedMessages implements UserListener, MarketListener {
     this.crowd.tally.add("told", "order.updated");
   }
 
-  tradeCreated(_market: Market, _sequence: number, _at: number, tradeJson: string): void {
-    const { id } = JSON.parse(tradeJson) as { id: number };
-    ensure(id <= this.crowd.record.lastEntry, "a trade is published after its commit");
+  tradeCreated(_market: Market, _sequence: number, { matchId }: Trade): void {
+    ensure(matchId <= this.crowd.record.lastEntry, "a trade is published after its commit");
     this.crowd.tally.add("told", "trade.created");
   }
 

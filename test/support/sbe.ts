@@ -57,8 +57,19 @@ const REQUESTS: Readonly<Record<string, Write>> = {
     plainMessage("CancelOnDisconnect", null, { enabled: enabled === true ? "on" : "off" }),
   ],
   auth: ({ token }) => [plainMessage("Authenticate", null, {}, { token: String(token) })],
+  subscribe: (data) => [subscription("Subscribe", data)],
+  unsubscribe: (data) => [subscription("Unsubscribe", data)],
+  resume: ({ sequence }) => [plainMessage("Resume", null, { sequence: String(sequence) })],
   ping: () => [plainMessage("Ping", null, {})],
 };
+
+function subscription(template: string, data: Json): PlainMessage {
+  const { channel, market_id, market_ids, outcome_id, implied = false } = data;
+  const ids = (market_ids as number[] | undefined) ?? (market_id === undefined ? [] : [market_id]);
+  const fields = { channel: implied === true ? "impliedBook" : (channel as string), outcomeId: optional(outcome_id) };
+  const markets = ids.map((id) => ({ marketId: String(id) }));
+  return { ...plainMessage(template, null, fields), groups: { markets } };
+}
 
 function batch(operations: readonly Json[], builderCode: string | null): PlainMessage[] {
   const messages = operations.map(({ op, ...data }) => {
@@ -191,6 +202,7 @@ function jsonOf(message: PlainMessage): Json {
   const event = (name: string, data: Json): Json => {
     return { event: name, sequence: number(header.id), ts: number(fields["ts"] ?? fields["updatedAt"]!), data };
   };
+  const flagged = (json: Json): Json => (fields["snapshot"] === "on" ? { ...json, snapshot: true } : json);
   switch (template) {
     case "OrderAccepted":
       return answer(orderOf(message));
@@ -217,12 +229,55 @@ function jsonOf(message: PlainMessage): Json {
     case "PositionUpdated":
       return event("position.updated", positionOf(fields));
     case "Heartbeat":
-      return event("heartbeat", { subscriptions: [], orders: number(fields["orders"]!) });
+      return event("heartbeat", { subscriptions: subscriptionsOf(message), orders: number(fields["orders"]!) });
+    case "Subscriptions":
+      return unlimited({ subscriptions: subscriptionsOf(message) });
+    case "Resumed":
+      return answer({ after: number(fields["after"]), last: number(fields["last"]) });
+    case "BookSnapshot": {
+      const { sequence, ts, ...data } = event("book.snapshot", {});
+      const head = { ...snaked(fields, ["marketId", "outcomeId"]), sequence, ts: number(fields["bookTs"]) };
+      return { ...data, sequence, ts, snapshot: true, data: { ...head, ...sidesOf(message) } };
+    }
+    case "BookUpdated":
+      return event("book.updated", { ...snaked(fields, ["marketId", "outcomeId"]), ...sidesOf(message) });
+    case "TradeCreated":
+      return event("trade.created", {
+        id: number(fields["matchId"]),
+        ...snaked(fields, ["marketId", "outcomeId"]),
+        side: fields["side"] === "buy" ? 1 : 2,
+        ...snaked(fields, ["price", "quantity"]),
+        match_type: fields["matchType"],
+        created_at: number(fields["ts"]),
+      });
+    case "TickerUpdated": {
+      const prices = ["lastPrice", "bestBid", "bestAsk", "impliedBid", "impliedAsk"];
+      return flagged(event("ticker.updated", snaked(fields, ["marketId", "outcomeId", ...prices, "volume"])));
+    }
+    case "MarketUpdated":
+      return flagged(event("market.updated", JSON.parse(texts["market"]!) as Json));
     case "Shutdown":
       return { ...event("system.shutdown", {}), data: null };
     default:
       throw new Error(`the client doesn't know ${template}`);
   }
+}
+
+function subscriptionsOf({ groups }: PlainMessage): Json[] {
+  return groups["subscriptions"]!.map((entry) => ({
+    channel: entry["channel"] === "impliedBook" ? "book" : entry["channel"],
+    implied: entry["channel"] === "impliedBook",
+    ...snaked(entry, ["marketId", "outcomeId", "sequence"]),
+  }));
+}
+
+function sidesOf({ fields, groups }: PlainMessage): Json {
+  const levels = (name: string) => groups[name]!.map(({ price, quantity }) => [number(price), number(quantity)]);
+  const own = { bids: levels("bids"), asks: levels("asks") };
+  if (fields["implied"] === "on")
+    return { ...own, implied: { bids: levels("impliedBids"), asks: levels("impliedAsks") } };
+  if (levels("impliedBids").length + levels("impliedAsks").length > 0) throw new Error("a book has implied levels");
+  return own;
 }
 
 const number = (value: Value | undefined): number | null =>
@@ -236,7 +291,7 @@ const snaked = (fields: Values, names: readonly string[]): Json =>
 /** Of the limits a response states only what remains; a rejection by the limits states all. */
 function rateOf({ header, fields }: PlainMessage): Json {
   if (header.rateRemaining === null) return { rate_limit: null };
-  const [limit, reset] = [number(fields["rateLimit"]) ?? 0, number(fields["rateReset"]) ?? 0];
+  const [limit, reset] = [number(fields["rateLimit"]) ?? 1, number(fields["rateReset"]) ?? 0];
   return { rate_limit: { limit, remaining: Number(header.rateRemaining), reset } };
 }
 

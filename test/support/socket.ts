@@ -15,6 +15,7 @@ import {
 } from "../../server/websocket/schemas.ts";
 import { type Answer, API_BASE, checkAnswer, checkerOf, ROUTES } from "./client.ts";
 import { pack, unpack } from "./packed.ts";
+import { SOCKET_PROTOCOLS } from "./projects.ts";
 import { frameOfRequest, SBE, SbeTranslator } from "./sbe.ts";
 import type { TestServer } from "./server.ts";
 
@@ -64,7 +65,7 @@ const channelOf: Readonly<Record<string, "book" | "trades" | "ticker" | "markets
 const MSGPACK = "msgpack";
 
 export interface SocketOptions {
-  /** Subprotocols to offer. */
+  /** Subprotocols to offer; by default the project's. */
   readonly protocols?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -122,7 +123,7 @@ export class Socket {
   static async open(server: TestServer, token: string | null, options: SocketOptions = {}): Promise<Socket> {
     const query = token === null ? "" : `?token=${encodeURIComponent(token)}`;
     const url = `${server.root.replace("http", "ws")}${API_BASE}/ws${query}`;
-    const { protocols = [], headers = {} } = options;
+    const { protocols = SOCKET_PROTOCOLS, headers = {} } = options;
     const socket = new WebSocket(url, [...protocols], { perMessageDeflate: false, headers });
     const opened = new Socket(socket);
     await new Promise<void>((resolve, reject) => {

@@ -6,7 +6,6 @@
 import type { TermsChange } from "../../server/accounts/terms.ts";
 import type { Seed } from "../../server/bootstrap/seed.ts";
 import { Client, type MarketJson } from "./client.ts";
-import { SOCKET_PROTOCOLS } from "./projects.ts";
 import { type ServerOptions, TestServer } from "./server.ts";
 import { Socket } from "./socket.ts";
 
@@ -114,7 +113,7 @@ export class World {
   }
 
   socket(client: Client): Promise<Socket> {
-    return Socket.open(this.server, client.token, { protocols: SOCKET_PROTOCOLS });
+    return Socket.open(this.server, client.token);
   }
 
   /** Gives the user this number of complete sets. */

@@ -18,6 +18,7 @@ import { SocketTickets } from "../../server/websocket/tickets.ts";
 import { clockAt, expectEnded, expectEndsWell, expectSoundDatabase } from "../support/checks.ts";
 import type { Client, MarketJson, OrderJson } from "../support/client.ts";
 import { createPat, Guests, PASSWORD } from "../support/identity.ts";
+import { SPEAKS_SBE } from "../support/projects.ts";
 import { type Acknowledgement, type Frame, refusedUpgrade, Socket } from "../support/socket.ts";
 import { BUY, SELL, terms } from "../support/terms.ts";
 import { expectRefused } from "../support/trading.ts";
@@ -201,7 +202,7 @@ describe("subscriptions", () => {
     await socket.close();
   });
 
-  test("a request that names no subscription is rejected as a whole", async () => {
+  test.skipIf(SPEAKS_SBE)("a request that names no subscription is rejected as a whole", async () => {
     const [market, other] = world.markets as [TestMarket, TestMarket];
     const socket = await Socket.open(world.server, null);
     const [id, outcome_id] = [market.id, market.outcomes[0]!];
@@ -389,7 +390,8 @@ describe("a token on the open socket", () => {
     expect(await refused(auth(socket, other.token))).toBe(40300);
     for (const token of ["x", "pm_pat_x", "pm_wst_x", "eyJ.a.b"])
       expect(await refused(auth(socket, token))).toBe(40100);
-    for (const token of ["", null, 1, undefined]) expect(await refused(auth(socket, token))).toBe(40000);
+    for (const token of SPEAKS_SBE ? [""] : ["", null, 1, undefined])
+      expect(await refused(auth(socket, token))).toBe(40000);
     await other.place(terms(market, 0, BUY, 9, 1));
     const order = await user.place(terms(market, 0, BUY, 10, 1));
     await socket.frame<OrderJson>("order.updated", ({ id }) => id === order.id);

@@ -122,37 +122,40 @@ describe("operations", () => {
     expect(await socket.until(() => socket.acknowledgements[count], "an answer")).toMatchObject({ id: 7, code: 40000 });
   });
 
-  test("invalid UTF-8, and a message beyond 64 KiB, close their own connection and no other", async () => {
-    const padded = (bytes: number, rest = '","id":1}'): string => {
-      const start = '{"op":"ping","padding":"';
-      return start + "x".repeat(bytes - start.length - rest.length) + rest;
-    };
-    // The largest message that the server accepts gets a response, though it is invalid.
-    const largest = await Socket.open(world.server, null);
-    largest.socket.send(padded(65_536));
-    expect(await largest.until(() => largest.acknowledgements[0], "an answer")).toMatchObject({ id: 1, code: 40000 });
-    await largest.close();
-    for (const bytes of [65_537, 70_000, 1_000_000, 1_048_576]) {
-      for (const options of [{}, { protocols: ["msgpack"] }]) {
-        const large = await Socket.open(world.server, null, options);
-        large.socket.send(large.packed ? Buffer.alloc(bytes) : padded(bytes));
-        expect([bytes, await large.closed]).toEqual([bytes, 1009]);
+  test.skipIf(SPEAKS_SBE)(
+    "invalid UTF-8, and a message beyond 64 KiB, close their own connection and no other",
+    async () => {
+      const padded = (bytes: number, rest = '","id":1}'): string => {
+        const start = '{"op":"ping","padding":"';
+        return start + "x".repeat(bytes - start.length - rest.length) + rest;
+      };
+      // The largest message that the server accepts gets a response, though it is invalid.
+      const largest = await Socket.open(world.server, null);
+      largest.socket.send(padded(65_536));
+      expect(await largest.until(() => largest.acknowledgements[0], "an answer")).toMatchObject({ id: 1, code: 40000 });
+      await largest.close();
+      for (const bytes of [65_537, 70_000, 1_000_000, 1_048_576]) {
+        for (const options of [{}, { protocols: ["msgpack"] }]) {
+          const large = await Socket.open(world.server, null, options);
+          large.socket.send(large.packed ? Buffer.alloc(bytes) : padded(bytes));
+          expect([bytes, await large.closed]).toEqual([bytes, 1009]);
+        }
       }
-    }
-    // The bound holds for a message in fragments, each of which is short enough.
-    const parts = await Socket.open(world.server, null);
-    for (const fin of [false, false, true]) parts.socket.send("x".repeat(30_000), { fin });
-    expect(await parts.closed).toBe(1009);
-    // The server reads no more of a still longer message.
-    const huge = await Socket.open(world.server, null);
-    huge.socket.on("error", () => {});
-    huge.socket.send(padded(2 * 1_048_576));
-    expect(await huge.closed.catch(() => 1006)).toBe(1006);
-    const garbled = await Socket.open(world.server, null);
-    garbled.socket.send(Buffer.from([0x22, 0xc3, 0x28, 0x22]), { binary: false });
-    expect(await garbled.closed).toBeGreaterThanOrEqual(1006);
-    await socket.fence();
-  });
+      // The bound holds for a message in fragments, each of which is short enough.
+      const parts = await Socket.open(world.server, null);
+      for (const fin of [false, false, true]) parts.socket.send("x".repeat(30_000), { fin });
+      expect(await parts.closed).toBe(1009);
+      // The server reads no more of a still longer message.
+      const huge = await Socket.open(world.server, null);
+      huge.socket.on("error", () => {});
+      huge.socket.send(padded(2 * 1_048_576));
+      expect(await huge.closed.catch(() => 1006)).toBe(1006);
+      const garbled = await Socket.open(world.server, null);
+      garbled.socket.send(Buffer.from([0x22, 0xc3, 0x28, 0x22]), { binary: false });
+      expect(await garbled.closed).toBeGreaterThanOrEqual(1006);
+      await socket.fence();
+    },
+  );
 
   test("unsubscribe ends the frames of its channel, and no others", async () => {
     const user = world.user();

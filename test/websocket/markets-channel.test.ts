@@ -12,7 +12,7 @@ import { loadUws } from "../../server/http/uws.ts";
 import { MarketRegistry } from "../../server/markets/registry.ts";
 import { Traffic } from "../../server/util/counters.ts";
 import { Timeline } from "../../server/util/timeline.ts";
-import { Channels } from "../../server/websocket/channels.ts";
+import { Channels, subscribedJson } from "../../server/websocket/channels.ts";
 import { SocketConnection, type SocketData } from "../../server/websocket/connection.ts";
 import type { MarketJson } from "../support/client.ts";
 import { Socket } from "../support/socket.ts";
@@ -55,7 +55,7 @@ async function serve(
     open: (socket) => {
       const { connection } = socket.getUserData();
       connection.socket = socket;
-      const { topics } = channels.subscribe(connection, { channel: "markets", ...subscriptions[connections.length] });
+      const topics = channels.subscribe(connection, { channel: "markets", ...subscriptions[connections.length] });
       for (const topic of topics) channels.start(connection, topic);
       connections.push(connection);
     },
@@ -98,7 +98,7 @@ test("a market's state goes to its subscribers and to those of all markets, each
   expect(await updatesOf(byId, 3)).toEqual([[...first, 1_001], [...second, 1_001], [...third, 1_002]]); // biome-ignore format: one list
   expect(await updatesOf(all, 3)).toEqual([[...first, 1_001], [...second, 1_002], [...third, 1_003]]); // biome-ignore format: one list
   expect(await updatesOf(one, 2)).toEqual([[...second, 1_001], [...third, 1_002]]); // biome-ignore format: one list
-  const list = JSON.parse(channels.list(connections[1]!.topics!)) as object[];
+  const list = JSON.parse(subscribedJson(channels.list(connections[1]!.topics!))) as object[];
   expect(list).toEqual([{ channel: "markets", implied: false, market_id: null, outcome_id: null, sequence: 1_003 }]);
   // One of a topic's two subscribers leaves: the other still gets the updates.
   await byId.close();

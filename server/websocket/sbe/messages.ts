@@ -33,8 +33,8 @@ export class SbeMessages {
   private readonly timer = new codec.CancelAfterSet();
   private readonly tie = new codec.CancelOnDisconnectSet();
   private readonly holder = new codec.Authenticated();
+  private readonly replay = new codec.Resumed();
   private readonly echo = new codec.Pong();
-  private readonly beat = new codec.Heartbeat();
   private readonly end = new codec.Shutdown();
   private readonly clientOrderId = new ClientOrderId();
 
@@ -116,6 +116,14 @@ export class SbeMessages {
     frame.endMessage();
   }
 
+  resumed(frame: FrameWriter, to: Addressee, after: number, last: number): void {
+    const at = frame.beginResponse(Template.resumed, BlockLength.resumed, 0, to);
+    this.replay.after = after;
+    this.replay.last = last;
+    codec.writeResumed(frame.words, at, this.replay);
+    frame.endMessage();
+  }
+
   pong(frame: FrameWriter, to: Addressee, now: number): void {
     const at = frame.beginResponse(Template.pong, BlockLength.pong, 0, to);
     this.echo.now = now;
@@ -179,16 +187,6 @@ export class SbeMessages {
   }
 
   // ---------------------------------------------------------------- the connection
-
-  /** @param orders the last order update, null where the connection is sent none */
-  heartbeat(frame: FrameWriter, sequence: number, at: number, orders: number | null): void {
-    const block = frame.beginEvent(Template.heartbeat, BlockLength.heartbeat, DIMENSION_BYTES, sequence);
-    this.beat.ts = at;
-    this.beat.orders = orders ?? -1;
-    codec.writeHeartbeat(frame.words, block, this.beat);
-    frame.addGroup(EntryLength.subscribed, 0);
-    frame.endMessage();
-  }
 
   shutdown(frame: FrameWriter, at: number): void {
     const block = frame.beginEvent(Template.shutdown, BlockLength.shutdown, 0, 0);

@@ -9,6 +9,7 @@ import { type CancelTimers, checkTimeout } from "../../trading/cancel-timers.ts"
 import type { Exchange } from "../../trading/exchange.ts";
 import type { OrderEntry } from "../../trading/order-entry.ts";
 import type { Trader } from "../../trading/types.ts";
+import type { Channels } from "../channels.ts";
 import type { SocketConnection } from "../connection.ts";
 import type { ConnectionActions } from "../connection-actions.ts";
 import type { OperationAdmission } from "../operation-admission.ts";
@@ -20,6 +21,7 @@ import { checkBatchCount, SbeRequests } from "./requests.ts";
 export interface SbeContext extends ReplyContext {
   readonly admission: OperationAdmission;
   readonly actions: ConnectionActions;
+  readonly channels: Channels;
   readonly entry: OrderEntry;
   readonly exchange: Exchange;
   readonly cancelTimers: CancelTimers;
@@ -120,6 +122,21 @@ export class SbeOperations {
         const enabled = requests.enabled(reader);
         this.context.actions.setCancelOnDisconnect(connection, enabled);
         return reply.cancelOnDisconnectSet(enabled);
+      }
+      case Template.subscribe:
+        return this.context.actions.subscribe(connection, requests.subscription(reader, "subscribe"), (list) => {
+          reply.subscriptions(list);
+        });
+      case Template.unsubscribe: {
+        const named = requests.subscription(reader, "unsubscribe");
+        return reply.subscriptions(this.context.channels.unsubscribe(connection, named));
+      }
+      case Template.resume: {
+        const sequence = requests.sequence(reader);
+        return this.context.actions.resume(connection, sequence, reply, {
+          started: (last) => reply.resumed(sequence, last),
+          rejected: (error) => reply.error(asApiError(error)),
+        });
       }
       case Template.authenticate:
         return this.context.actions.presentToken(connection, requests.token(reader), {

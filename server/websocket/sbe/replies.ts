@@ -10,11 +10,13 @@ import type { Counters } from "../../util/counters.ts";
 import type { SocketConnection } from "../connection.ts";
 import type { Delivery } from "../delivery.ts";
 import type { Addressee, FrameWriter } from "./frame-writer.ts";
+import type { SbeMarketMessages, Subscribed } from "./market-messages.ts";
 import type { SbeMessages } from "./messages.ts";
 
 export interface ReplyContext {
   readonly delivery: Delivery;
   readonly messages: SbeMessages;
+  readonly marketMessages: SbeMarketMessages;
   readonly counters: Counters;
   readonly logger: Logger;
 }
@@ -78,6 +80,14 @@ export class SbeReply implements Reply, Addressee {
 
   authenticated(principal: Principal): void {
     this.answer((frame, messages) => messages.authenticated(frame, this, principal));
+  }
+
+  subscriptions(list: readonly Subscribed[]): void {
+    this.answer((frame) => this.context.marketMessages.subscriptions(frame, this, list));
+  }
+
+  resumed(after: number, last: number): void {
+    this.answer((frame, messages) => messages.resumed(frame, this, after, last));
   }
 
   pong(now: number): void {

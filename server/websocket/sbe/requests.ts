@@ -21,15 +21,18 @@ import { MAX_BATCH_OPERATIONS, MAX_CANCEL_AFTER_MS, MAX_QUOTES } from "../../tra
 import type { QuotesRequest } from "../../trading/quotes.ts";
 import * as S from "../../trading/schemas.ts";
 import type { Amendment, OrderFilter, Origin, Placement, Quote } from "../../trading/types.ts";
-import { PresentToken } from "../schemas.ts";
+import { PresentToken, Resume, Subscription as SubscriptionSchema } from "../schemas.ts";
+import type { Subscription } from "../types.ts";
 import { textOfWords } from "./client-order-id.ts";
-import { EntryLength, OrderFlags } from "./codec/constants.ts";
+import { Channel, EntryLength, OrderFlags } from "./codec/constants.ts";
 import * as codec from "./codec/requests.ts";
 import type { FrameReader } from "./frame-reader.ts";
 
 const CLIENT_ORDER_ID = new RegExp(S.CLIENT_ORDER_ID_PATTERN);
 const KNOWN_FLAGS = OrderFlags.postOnly | OrderFlags.timestamps;
 const MAX_CODE = SELF_TRADE_PREVENTIONS.length - 1;
+/** By the schema's Channel; the implied book is a book, too. */
+const CHANNEL_WORDS = ["book", "book", "trades", "ticker", "markets"] as const;
 /** What a required number of 32 bits has where its sender's version lacks it. */
 const ABSENT = 2 ** 32 - 1;
 const ABSENT_BYTE = 255;
@@ -40,6 +43,8 @@ const checkFilter = compileSchema(S.CancelQuery);
 const checkTimeoutBody = compileSchema(S.CancelAfter);
 const checkBatch = compileSchema(S.Batch);
 const checkQuotes = compileSchema(S.Quotes);
+const checkSubscription = compileSchema(SubscriptionSchema);
+const checkResume = compileSchema(Resume);
 const checkToken = compileSchema(PresentToken);
 const checkAmendment = compileSchema(S.BatchOperations.amend);
 
@@ -61,6 +66,9 @@ export class SbeRequests {
   private readonly after = new codec.CancelAfter();
   private readonly tie = new codec.CancelOnDisconnect();
   private readonly batch = new codec.Batch();
+  private readonly resume = new codec.Resume();
+  private readonly subscribe = new codec.Subscription();
+  private readonly subscribedMarket = new codec.SubscribedMarket();
   private readonly replacement = new codec.ReplaceQuotes();
   /** Of the placement that was read last, with its builder code. */
   origin: Origin = DIRECT;
@@ -198,6 +206,35 @@ export class SbeRequests {
     const token = reader.text16("token") ?? "";
     if (token === "" || token.length > MAX_TOKEN_LENGTH) reject(checkToken, { op: "auth", token });
     return token;
+  }
+
+  /** @throws ApiError 40000 */
+  sequence(reader: FrameReader): number {
+    reader.openBlock(codec.Resume.absent);
+    codec.readResume(reader.source, reader.blockAt, this.resume);
+    const { sequence } = this.resume;
+    if (sequence < 0 || sequence > Number.MAX_SAFE_INTEGER)
+      reject(checkResume, { op: "resume", ...given("sequence", sequence) });
+    return sequence;
+  }
+
+  /** @param op the operation that JSON has for it @throws ApiError 40000 */
+  subscription(reader: FrameReader, op: string): Subscription {
+    const { subscribe: block } = this;
+    reader.openBlock(codec.Subscription.absent);
+    codec.readSubscription(reader.source, reader.blockAt, block);
+    const count = reader.openGroup("market_ids", EntryLength.subscribedMarket);
+    const ids: number[] = [];
+    for (let i = 0, at = reader.groupAt; i < count; i++, at += reader.groupStride) {
+      codec.readSubscribedMarket(reader.entries, at, this.subscribedMarket);
+      ids.push(this.subscribedMarket.marketId);
+    }
+    const isImplied = block.channel === Channel.impliedBook;
+    const channel = CHANNEL_WORDS[block.channel] ?? String(block.channel);
+    return checkSubscription({
+      ...{ op, channel, ...(isImplied && { implied: true }), ...given("outcome_id", block.outcomeId) },
+      ...(ids.length === 1 ? { market_id: ids[0]! } : ids.length > 1 ? { market_ids: ids } : {}),
+    });
   }
 
   /** @param own the connection's origin; `origin` gets it with the builder code @throws ApiError 40000 */

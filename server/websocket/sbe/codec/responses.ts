@@ -403,6 +403,7 @@ export class TickerUpdated {
   impliedBid = 0;
   /** Basis points. */
   impliedAsk = 0;
+  snapshot = 0;
 }
 
 export function writeTickerUpdated(words: Int32Array, at: number, from: TickerUpdated): void {
@@ -414,7 +415,7 @@ export function writeTickerUpdated(words: Int32Array, at: number, from: TickerUp
   words[at + 5] = from.outcomeId;
   words[at + 6] = (from.lastPrice & 0xffff) | (from.bestBid << 16);
   words[at + 7] = (from.bestAsk & 0xffff) | (from.impliedBid << 16);
-  words[at + 8] = from.impliedAsk & 0xffff;
+  words[at + 8] = (from.impliedAsk & 0xffff) | ((from.snapshot & 0xff) << 16);
   words[at + 9] = 0;
 }
 
@@ -427,13 +428,15 @@ export class MarketUpdated {
   status = 0;
   channel = 0;
   allMarkets = 0;
+  snapshot = 0;
 }
 
 export function writeMarketUpdated(words: Int32Array, at: number, from: MarketUpdated): void {
   words[at] = from.ts;
   words[at + 1] = from.ts * 2 ** -32;
   words[at + 2] = from.marketId;
-  words[at + 3] = (from.status & 0xff) | ((from.channel & 0xff) << 8) | ((from.allMarkets & 0xff) << 16);
+  words[at + 3] =
+    (from.status & 0xff) | ((from.channel & 0xff) << 8) | ((from.allMarkets & 0xff) << 16) | (from.snapshot << 24);
 }
 
 /** The block of Heartbeat. */
