@@ -9,8 +9,8 @@
 import { assert } from "../../engine/util/assert.ts";
 
 /** Templates. */
-export const PLACE_ORDER = 1;
-export const BATCH = 8;
+const PLACE_ORDER = 1;
+const BATCH = 8;
 export const REJECTED = 101;
 export const ORDER_ACCEPTED = 102;
 export const DONE = 103;
@@ -18,7 +18,7 @@ export const ORDER_UPDATED = 201;
 /** Offsets in a message, from its header. */
 export const TEMPLATE_AT = 2;
 export const LENGTH_AT = 8;
-export const HEADER_BYTES = 24;
+const HEADER_BYTES = 24;
 
 const PLACE_ORDER_BLOCK = 48;
 /** Block and two empty texts, up to a multiple of 8. */

@@ -34,6 +34,8 @@ export const plainMessage = (
 export const encode = (messages: readonly PlainMessage[]): Buffer =>
   Buffer.concat(messages.map((message) => encodeMessage(SBE_SCHEMA, message)));
 
+export const decoded = (frame: Buffer): PlainMessage[] => decodeFrame(SBE_SCHEMA, frame);
+
 /** The frame of a JSON message. @throws Error for one that the binary protocol can't express */
 export function frameOfRequest(message: Json): Buffer {
   const { op, id = null, data = {}, builder_code = null, timestamps = false, ...own } = message;
@@ -164,7 +166,7 @@ export class SbeTranslator {
   /** @throws Error for bytes that are no frame */
   messagesOf(frame: Buffer): Json[] {
     const found: Json[] = [];
-    for (const message of decodeFrame(SBE_SCHEMA, frame)) {
+    for (const message of decoded(frame)) {
       if (message.template !== "OrderTimestamps") found.push(...this.translate(message));
       else (found.at(-1)!["data"] as Json)["timestamps"] = timestampsOf(message.fields);
     }
