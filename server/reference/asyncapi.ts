@@ -115,7 +115,8 @@ function description(publicUrl: string): string {
   return `Connect to \`/ws?token=TOKEN\`, with \`Authorization: Bearer TOKEN\`, or without a token for public channels only. The exchange rejects
 an invalid token before the upgrade, with 401 and the REST API's error envelope, and a token in another place with 400. \`POST /ws-tickets\` issues a ticket for one connection, so that no URL
 contains a token.
-Text frames carry JSON; with the subprotocol \`msgpack\`, binary frames carry the same objects.
+Text frames carry JSON; with the subprotocol \`msgpack\`, binary frames carry the same objects. With \`sbe\`, binary frames carry
+the fixed layouts of \`/api/v1/sbe.xml\` (FIX SBE 1.0), with the same operations, checks and codes.
 
 ${CONVENTIONS}
 - **Operations** get a response \`{id, code, msg, data}\` with the operation's id. Operations of routes, and \`resume\`, count
