@@ -8,7 +8,8 @@
  *
  *   72 bytes per slot                  0..63                              64..71
  *                                      client order id, ASCII, ends at    fingerprint (double 8)
- *                                      a 0
+ *                                      a 0; or NUMBER, 7 bytes, and a
+ *                                      number (double 1)
  *   then, mostly untouched,            0..31
  *   32 bytes per slot                  builder code, ASCII, ends at a 0
  */
@@ -18,6 +19,38 @@ const FINGERPRINT_AT = MAX_CLIENT_ORDER_ID_LENGTH;
 const SLOT_BYTES = FINGERPRINT_AT + 8;
 /** The most bytes that `copy` writes. */
 export const MAX_TEXT_BYTES = 10 + MAX_CLIENT_ORDER_ID_LENGTH + MAX_BUILDER_CODE_LENGTH;
+
+/** Stands for the first character of a client order id that is a number. */
+const NUMBER = 1;
+const NUMBER_AT = 8;
+/** A part of a number that the processor divides as an integer. */
+const PART = 100_000_000;
+const PART_DIGITS = 8;
+
+/** A client order id: a text, or a number below 10^15, which stands for the text of its digits. */
+export type ClientOrderId = string | number;
+
+/** Client order ids that are kept as numbers are below it: exact, and with digits in two parts. */
+export const NUMERIC_IDS = 1e15;
+
+function digitsOf(number: number): number {
+  let digits = 1;
+  for (let limit = 10; number >= limit; limit *= 10) digits++;
+  return digits;
+}
+
+/** @returns the first byte behind the digits */
+function writeDigits(target: Buffer, at: number, number: number, digits: number): number {
+  const upper = Math.floor(number / PART);
+  let part = number - upper * PART;
+  for (let i = digits - 1; i >= 0; i--) {
+    if (digits - 1 - i === PART_DIGITS) part = upper;
+    const rest = Math.floor(part / 10);
+    target[at + i] = 48 + part - rest * 10;
+    part = rest;
+  }
+  return at + digits;
+}
 
 export class OrderTexts {
   readonly buffer: SharedArrayBuffer;
@@ -35,10 +68,16 @@ export class OrderTexts {
     this.doubles = new Float64Array(this.buffer);
   }
 
-  /** @param clientOrderId 1..64 ASCII characters @param builderCode 1..32 @param fingerprint 0 without client order id */
-  write(slot: number, clientOrderId: string | null, builderCode: string | null, fingerprint: number): void {
+  /**
+   * @param clientOrderId 1..64 ASCII characters, or a number below 10^15 @param builderCode 1..32 characters
+   * @param fingerprint 0 without client order id
+   */
+  write(slot: number, clientOrderId: ClientOrderId | null, builderCode: string | null, fingerprint: number): void {
     const base = slot * SLOT_BYTES;
-    this.writeText(base, clientOrderId ?? "", MAX_CLIENT_ORDER_ID_LENGTH);
+    if (typeof clientOrderId === "number") {
+      this.bytes[base] = NUMBER;
+      this.doubles[(base + NUMBER_AT) / 8] = clientOrderId;
+    } else this.writeText(base, clientOrderId ?? "", MAX_CLIENT_ORDER_ID_LENGTH);
     const code = this.codesAt + slot * MAX_BUILDER_CODE_LENGTH;
     // Reading an untouched page costs no memory.
     if (builderCode !== null || this.bytes[code] !== 0)
@@ -46,8 +85,10 @@ export class OrderTexts {
     this.doubles[(base + FINGERPRINT_AT) / 8] = fingerprint;
   }
 
-  clientOrderId(slot: number): string | null {
-    return this.readText(slot * SLOT_BYTES, MAX_CLIENT_ORDER_ID_LENGTH);
+  clientOrderId(slot: number): ClientOrderId | null {
+    const base = slot * SLOT_BYTES;
+    if (this.bytes[base] === NUMBER) return this.doubles[(base + NUMBER_AT) / 8]!;
+    return this.readText(base, MAX_CLIENT_ORDER_ID_LENGTH);
   }
 
   builderCode(slot: number): string | null {
@@ -56,18 +97,22 @@ export class OrderTexts {
 
   /**
    * Copies the slot's texts to `target` from `at` on: fingerprint (double), lengths (two bytes), client order id, builder code.
+   * A number becomes its digits: the log and the tables have texts alone.
    * @returns the first byte behind them
    */
   copy(slot: number, target: Buffer, at: number): number {
     const base = slot * SLOT_BYTES;
     const code = this.codesAt + slot * MAX_BUILDER_CODE_LENGTH;
-    const idLength = this.lengthOf(base, MAX_CLIENT_ORDER_ID_LENGTH);
+    const isNumber = this.bytes[base] === NUMBER;
+    const number = isNumber ? this.doubles[(base + NUMBER_AT) / 8]! : 0;
+    const idLength = isNumber ? digitsOf(number) : this.lengthOf(base, MAX_CLIENT_ORDER_ID_LENGTH);
     const codeLength = this.lengthOf(code, MAX_BUILDER_CODE_LENGTH);
     this.bytes.copy(target, at, base + FINGERPRINT_AT, base + FINGERPRINT_AT + 8);
     target[at + 8] = idLength;
     target[at + 9] = codeLength;
     let end = at + 10;
-    for (let i = 0; i < idLength; i++) target[end++] = this.bytes[base + i]!;
+    if (isNumber) end = writeDigits(target, end, number, idLength);
+    else for (let i = 0; i < idLength; i++) target[end++] = this.bytes[base + i]!;
     for (let i = 0; i < codeLength; i++) target[end++] = this.bytes[code + i]!;
     return end;
   }

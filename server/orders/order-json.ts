@@ -4,12 +4,13 @@
  */
 import { MATCH_TYPES, ORDER_STATUSES, OrderStatus, OrderType, REASONS, Reason, ROLES } from "../../engine/constants.ts";
 import { SHOWN_TERMS, termValue } from "../../engine/ring/order-terms.ts";
+import type { ClientOrderId } from "../../engine/ring/order-texts.ts";
 import { sideOf, typeOf } from "../../engine/ring/records.ts";
 
 /** What the API shows of an order beside its trades; codes are those of constants.ts. */
 export interface OrderView {
   readonly id: number;
-  readonly clientOrderId: string | null;
+  readonly clientOrderId: ClientOrderId | null;
   readonly market: number;
   readonly outcome: number;
   /** engine/ring/order-terms.ts */
@@ -86,8 +87,8 @@ const REASON_JSON = quoted(REASONS);
 const MATCH_TYPE_JSON = quoted(MATCH_TYPES);
 const ROLE_JSON = quoted(ROLES);
 
-/** Client order ids and builder codes contain nothing that JSON would escape. */
-const textJson = (text: string | null): string => (text === null ? "null" : `"${text}"`);
+/** Client order ids, of which numbers stand for their digits, and builder codes contain nothing that JSON would escape. */
+const textJson = (text: ClientOrderId | null): string => (text === null ? "null" : `"${text}"`);
 
 const SHOWN_BITS = SHOWN_TERMS.reduce((bits, { mask }) => bits | mask, 0);
 /** By the bits that are shown. */

@@ -6,6 +6,7 @@
  * nothing else happens. Owned by the gateway thread.
  */
 import { randomInt } from "node:crypto";
+import { type ClientOrderId, NUMERIC_IDS } from "../../engine/ring/order-texts.ts";
 import { NumberMap } from "../../engine/util/number-map.ts";
 import { withIndex } from "../../engine/util/typed-arrays.ts";
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
@@ -23,6 +24,10 @@ const SHARDS = 64;
 const MAX_EXPIRED = 20_000;
 /** When an account at its bound may retry, seconds: some of its ids are 24 hours old by then. */
 const FULL_WAIT_S = 60;
+
+/** Digits of NUMERIC_IDS, which is not below itself. */
+const MAX_DIGITS = String(NUMERIC_IDS).length;
+const ZERO = 48;
 
 /** Bounds of the ids of the last 24 hours. */
 export interface ClientOrderIdBounds {
@@ -54,7 +59,7 @@ export class ClientOrderIds {
   private readonly salt = randomInt(2 ** 32);
   /** The key computed last: a placement looks its id up, then adds it. */
   private lastUser = 0;
-  private lastText = "";
+  private lastId: ClientOrderId = "";
   private lastKey = 0;
 
   /** @param now ms since the epoch */
@@ -77,13 +82,13 @@ export class ClientOrderIds {
   }
 
   /** Returns the order that the user's id names, 0 for none. */
-  find(userId: number, clientOrderId: string): number {
+  find(userId: number, clientOrderId: ClientOrderId): number {
     const key = this.keyOf(userId, clientOrderId);
     return this.shardOf(key).get(key);
   }
 
   /** @param at when the order was placed, ms; never falls from call to call */
-  add(userId: number, clientOrderId: string, orderId: number, at: number): void {
+  add(userId: number, clientOrderId: ClientOrderId, orderId: number, at: number): void {
     const key = this.keyOf(userId, clientOrderId);
     this.shardOf(key).set(key, orderId);
     if (at <= this.forgottenUntil) return;
@@ -102,7 +107,7 @@ export class ClientOrderIds {
   }
 
   /** Frees the id of such an order once it has ended. */
-  free(userId: number, clientOrderId: string): void {
+  free(userId: number, clientOrderId: ClientOrderId): void {
     const key = this.keyOf(userId, clientOrderId);
     this.shardOf(key).delete(key);
   }
@@ -139,24 +144,44 @@ export class ClientOrderIds {
     this.first = 0;
   }
 
-  private keyOf(userId: number, clientOrderId: string): number {
-    if (userId === this.lastUser && clientOrderId === this.lastText) return this.lastKey;
+  private keyOf(userId: number, clientOrderId: ClientOrderId): number {
+    if (userId === this.lastUser && clientOrderId === this.lastId) return this.lastKey;
     this.lastUser = userId;
-    this.lastText = clientOrderId;
+    this.lastId = clientOrderId;
     this.lastKey = this.makeKey(userId, clientOrderId);
     return this.lastKey;
   }
 
-  private makeKey(userId: number, clientOrderId: string): number {
+  /** A number and the text of its digits have one key. */
+  private makeKey(userId: number, clientOrderId: ClientOrderId): number {
     let low = this.salt ^ userId;
     let high = Math.imul(this.salt, 0x9e3779b1) + userId;
-    for (let i = 0; i < clientOrderId.length; i++) {
-      const code = clientOrderId.charCodeAt(i);
+    const number = typeof clientOrderId === "number" ? clientOrderId : numberOf(clientOrderId);
+    if (number >= 0) {
+      low = Math.imul(low ^ number, 0x01000193);
+      high = Math.imul((high << 5) ^ (high >>> 27) ^ (number * 2 ** -32), 0x2c1b3c6d);
+      return mixed(low, high, 2 ** 21) || 1;
+    }
+    const text = clientOrderId as string;
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
       low = Math.imul(low ^ code, 0x01000193);
       high = Math.imul((high << 5) ^ (high >>> 27) ^ code, 0x2c1b3c6d);
     }
     return mixed(low, high, 2 ** 21) || 1;
   }
+}
+
+/** The number below NUMERIC_IDS whose digits a text is, without leading zeros; -1 for any other text. */
+function numberOf(text: string): number {
+  if (text.length >= MAX_DIGITS || text.length === 0 || (text.length > 1 && text.charCodeAt(0) === ZERO)) return -1;
+  let number = 0;
+  for (let i = 0; i < text.length; i++) {
+    const digit = text.charCodeAt(i) - ZERO;
+    if (digit < 0 || digit > 9) return -1;
+    number = number * 10 + digit;
+  }
+  return number;
 }
 
 /** Mixes two words so that each bit of the result depends on all bits of both. Returns an integer below 2^32 * `highSpan`. */

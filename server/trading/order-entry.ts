@@ -6,6 +6,7 @@
 import { OrderType, Reason, Side, TimeInForce } from "../../engine/constants.ts";
 import { MAX_PRICE_BPS, MIN_PRICE_BPS } from "../../engine/limits.ts";
 import { notionalMicro } from "../../engine/money.ts";
+import type { ClientOrderId } from "../../engine/ring/order-texts.ts";
 import * as R from "../../engine/ring/records.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import type { Market } from "../markets/types.ts";
@@ -163,7 +164,7 @@ export class OrderEntry {
   }
 
   /** The same for the order that a client order id names, also while its placement is in flight. */
-  cancelByClientId(userId: number, clientOrderId: string, now: number, reply: Reply): void {
+  cancelByClientId(userId: number, clientOrderId: ClientOrderId, now: number, reply: Reply): void {
     const orderId = this.exchange.clientOrderIds.find(userId, clientOrderId);
     if (orderId === 0) throw notFound("order");
     const { store } = this.exchange;

@@ -5,7 +5,7 @@
  */
 
 import { MAX_LIVE_ORDERS, OUTCOME_ID_BITS } from "../../engine/limits.ts";
-import { OrderTexts } from "../../engine/ring/order-texts.ts";
+import { type ClientOrderId, OrderTexts } from "../../engine/ring/order-texts.ts";
 import { FLAG_CANCEL_ON_DISCONNECT, FLAG_QUOTE, FLAG_TEXT } from "../../engine/ring/records.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { NumberMap } from "../../engine/util/number-map.ts";
@@ -95,7 +95,7 @@ export class OrderStore {
   private liveOfUser = new Int32Array(1024);
   /** The client order id read last: an order's reply and its first update follow each other. */
   private lastNamed = 0;
-  private lastName: string | null = null;
+  private lastName: ClientOrderId | null = null;
   private readonly slotOfId: NumberMap;
   private readonly olderQuotes: Int32Array;
   private readonly newerQuotes: Int32Array;
@@ -251,7 +251,7 @@ export class OrderStore {
     this.freeSlots[this.freeCount++] = slot;
   }
 
-  clientOrderId(slot: number): string | null {
+  clientOrderId(slot: number): ClientOrderId | null {
     if ((this.terms[slot]! & FLAG_TEXT) === 0) return null;
     if (slot !== this.lastNamed) {
       this.lastName = this.texts.clientOrderId(slot);
@@ -311,6 +311,9 @@ export class OrderStore {
 }
 
 /** True where the order in `slot` is the user's and has that client order id. */
-export function isNamed(store: OrderStore, slot: number, userId: number, clientOrderId: string): boolean {
-  return store.users[slot] === userId && store.clientOrderId(slot) === clientOrderId;
+export function isNamed(store: OrderStore, slot: number, userId: number, clientOrderId: ClientOrderId): boolean {
+  if (store.users[slot] !== userId) return false;
+  const own = store.clientOrderId(slot);
+  // A number and the text of its digits are one id.
+  return own === clientOrderId || String(own) === String(clientOrderId);
 }

@@ -1,5 +1,6 @@
 /** The orders in memory as replies and updates report them. */
 import { OrderStatus, Reason } from "../../engine/constants.ts";
+import type { ClientOrderId } from "../../engine/ring/order-texts.ts";
 import type { FillView, OrderReport, Timestamps } from "../orders/order-json.ts";
 import { IN_FLIGHT, type OrderStore } from "./order-store.ts";
 import type { Placement } from "./types.ts";
@@ -60,7 +61,7 @@ export class SlotReport implements OrderReport {
     return this;
   }
 
-  get clientOrderId(): string | null {
+  get clientOrderId(): ClientOrderId | null {
     return this.store.clientOrderId(this.slot);
   }
 

@@ -1,5 +1,6 @@
 /** The shapes that order entry and the turn loop take and return; every room may import them. */
 import type { LedgerTotals } from "../../engine/ledger.ts";
+import type { ClientOrderId } from "../../engine/ring/order-texts.ts";
 import type { RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
 import type { Clock } from "../../engine/util/clock.ts";
@@ -17,7 +18,7 @@ export interface Placement {
   /** Null only for a market order without bound. */
   price: number | null;
   quantity: number;
-  clientOrderId: string | null;
+  clientOrderId: ClientOrderId | null;
   expiresAt: number | null;
   validUntil: number | null;
   /** Its reply and its updates carry when they were received, matched, durable and sent. */
@@ -50,7 +51,7 @@ export interface OrderFilter {
   marketId?: number | undefined;
   outcomeId?: number | undefined;
   side?: number | undefined;
-  clientOrderId?: string | undefined;
+  clientOrderId?: ClientOrderId | undefined;
   /** Orders placed before this time, ms. */
   placedBefore?: number | undefined;
 }

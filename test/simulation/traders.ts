@@ -2,7 +2,9 @@
  * The traders of a simulated exchange: they place, amend, cancel and quote, change sets, and connect. Each method is one
  * action, chosen at random; replies are checked against the committed state: no reply may precede its commit.
  */
+
 import { OrderType, SelfTradePrevention, Side, TimeInForce } from "../../engine/constants.ts";
+import type { ClientOrderId } from "../../engine/ring/order-texts.ts";
 import { FLAG_POST_ONLY, packTerms, sideOf, timeInForceOf, typeOf } from "../../engine/ring/records.ts";
 import type { Market } from "../../server/markets/types.ts";
 import { ResultsReply } from "../../server/trading/results-reply.ts";
@@ -73,7 +75,7 @@ export class Traders {
       terms: packTerms(side, type, timeInForce, prevention, flags),
       price,
       quantity,
-      clientOrderId: isNamed ? `name-${this.crowd.nextNumber()}` : null,
+      clientOrderId: isNamed ? nameOf(this.crowd.nextNumber()) : null,
       expiresAt: timeInForce === TimeInForce.gtd ? clock.now + random.integer(-20, 2_000) : null,
       validUntil: random.chance(0.08) ? clock.now + random.integer(-10, 40) : null,
       timestamps: random.chance(0.05),
@@ -128,7 +130,7 @@ export class Traders {
       ensure(found !== undefined && found.user === user, `the reply about order ${id} follows its commit`);
       same(
         [status, shown.client_order_id, shown.outcome_id, shown.side],
-        ["queued", order.clientOrderId, order.outcomeId, sideOf(order.terms)],
+        ["queued", textOf(order.clientOrderId), order.outcomeId, sideOf(order.terms)],
         "the order in its reply",
       );
     });
@@ -143,7 +145,7 @@ export class Traders {
     if (store.liveCount === before) return;
     const id = store.ids[store.newestOf(user)]!;
     if (order.clientOrderId === null && origin.builderCode === null) return;
-    record.texts.set(id, { clientOrderId: order.clientOrderId, builderCode: origin.builderCode });
+    record.texts.set(id, { clientOrderId: textOf(order.clientOrderId), builderCode: origin.builderCode });
     if (order.clientOrderId !== null) this.named.push({ user, order, builderCode: origin.builderCode });
   }
 
@@ -328,3 +330,7 @@ export class Traders {
     this.crowd.tally.add("request", "disconnect");
   }
 }
+
+/** Every second name is a number. */
+const nameOf = (number: number): ClientOrderId => (number % 2 === 0 ? number : `name-${number}`);
+const textOf = (id: ClientOrderId | null): string | null => (id === null ? null : String(id));

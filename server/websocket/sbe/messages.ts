@@ -6,7 +6,7 @@ import type { ApiError } from "../../errors.ts";
 import type { RateState } from "../../http/rate-limiter.ts";
 import type { BalanceView, PositionView } from "../../markets/views.ts";
 import type { OrderReport, Timestamps } from "../../orders/order-json.ts";
-import { ClientOrderId } from "./client-order-id.ts";
+import { ClientOrderIdWords } from "./client-order-id.ts";
 import { BlockLength, EntryLength, NULL_MONEY, OrderFlags, Template } from "./codec/constants.ts";
 import * as codec from "./codec/responses.ts";
 import type { Addressee, FrameWriter } from "./frame-writer.ts";
@@ -36,7 +36,7 @@ export class SbeMessages {
   private readonly replay = new codec.Resumed();
   private readonly echo = new codec.Pong();
   private readonly end = new codec.Shutdown();
-  private readonly clientOrderId = new ClientOrderId();
+  private readonly clientOrderId = new ClientOrderIdWords();
 
   // ---------------------------------------------------------------- responses
 

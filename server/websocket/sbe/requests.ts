@@ -11,6 +11,7 @@ import {
   TimeInForce,
 } from "../../../engine/constants.ts";
 import { MAX_PRICE_BPS, MAX_QUANTITY, MIN_PRICE_BPS } from "../../../engine/limits.ts";
+import type { ClientOrderId } from "../../../engine/ring/order-texts.ts";
 import { FLAG_POST_ONLY, packTerms } from "../../../engine/ring/records.ts";
 import { assert } from "../../../engine/util/assert.ts";
 import { MAX_TOKEN_LENGTH } from "../../accounts/limits.ts";
@@ -23,7 +24,7 @@ import * as S from "../../trading/schemas.ts";
 import type { Amendment, OrderFilter, Origin, Placement, Quote } from "../../trading/types.ts";
 import { PresentToken, Resume, Subscription as SubscriptionSchema } from "../schemas.ts";
 import type { Subscription } from "../types.ts";
-import { textOfWords } from "./client-order-id.ts";
+import { idOfWords } from "./client-order-id.ts";
 import { Channel, EntryLength, OrderFlags } from "./codec/constants.ts";
 import * as codec from "./codec/requests.ts";
 import type { FrameReader } from "./frame-reader.ts";
@@ -54,7 +55,7 @@ export type QuotesRead = Pick<QuotesRequest, "marketId" | "quotes" | "terms">;
 /** The order that a cancel names: by its id, or by its client order id where that is set. */
 export interface NamedOrder {
   readonly id: number;
-  readonly clientOrderId: string | null;
+  readonly clientOrderId: ClientOrderId | null;
 }
 
 export class SbeRequests {
@@ -96,7 +97,7 @@ export class SbeRequests {
       selfTradePrevention <= MAX_CODE &&
       isOptionalTime(block.expiresAt) &&
       isOptionalTime(block.validUntil) &&
-      (clientOrderId === null || CLIENT_ORDER_ID.test(clientOrderId));
+      isClientOrderId(clientOrderId);
     if (!isValid) reject(checkPlacement, placementJson(block, clientOrderId));
     if ((flags & ~KNOWN_FLAGS) !== 0)
       throw badRequest(`flags: must be a sum of ${Object.values(OrderFlags).join(", ")}`);
@@ -121,9 +122,8 @@ export class SbeRequests {
     const text = reader.text8("client_order_id");
     const clientOrderId = clientOrderIdOf(block.clientOrderIdLow, block.clientOrderIdHigh, text);
     const { orderId } = block;
-    const isValid =
-      (orderId === -1 || isId(orderId)) && (clientOrderId === null || CLIENT_ORDER_ID.test(clientOrderId));
-    if (!isValid) reject(checkCancel, { ...given("id", orderId), ...(clientOrderId !== null && { client_order_id: clientOrderId }) }); // biome-ignore format: one line
+    const isValid = (orderId === -1 || isId(orderId)) && isClientOrderId(clientOrderId);
+    if (!isValid) reject(checkCancel, { ...given("id", orderId), ...(clientOrderId !== null && { client_order_id: String(clientOrderId) }) }); // biome-ignore format: one line
     if ((orderId === -1) === (clientOrderId === null)) throw badRequest("id: required, or else client_order_id");
     return { id: orderId, clientOrderId };
   }
@@ -170,10 +170,10 @@ export class SbeRequests {
       marketId !== 0 &&
       outcomeId !== 0 &&
       (side === -1 || side === Side.buy || side === Side.sell) &&
-      (clientOrderId === null || CLIENT_ORDER_ID.test(clientOrderId));
+      isClientOrderId(clientOrderId);
     if (!isValid) {
       const json = { ...given("market_id", marketId), ...given("outcome_id", outcomeId), ...given("side", side) };
-      reject(checkFilter, { ...json, ...(clientOrderId !== null && { client_order_id: clientOrderId }) });
+      reject(checkFilter, { ...json, ...(clientOrderId !== null && { client_order_id: String(clientOrderId) }) });
     }
     return {
       marketId: marketId === -1 ? undefined : marketId,
@@ -277,9 +277,11 @@ const isPrice = (price: number): boolean => price >= MIN_PRICE_BPS && price <= M
 const isQuantity = (quantity: number): boolean => quantity >= 1 && quantity <= MAX_QUANTITY;
 const isOptionalTime = (time: number): boolean => time >= -1 && time <= Number.MAX_SAFE_INTEGER;
 
+const isClientOrderId = (id: ClientOrderId | null): boolean => typeof id !== "string" || CLIENT_ORDER_ID.test(id);
+
 /** @throws ApiError 40000 where both forms are given */
-function clientOrderIdOf(low: number, high: number, text: string | null): string | null {
-  const number = textOfWords(low, high);
+function clientOrderIdOf(low: number, high: number, text: string | null): ClientOrderId | null {
+  const number = idOfWords(low, high);
   if (number !== null && text !== null) throw badRequest("client_order_id: give it as a number or as a text");
   return number ?? text;
 }
@@ -307,7 +309,7 @@ const given = (name: string, value: number): object => (value === -1 || value ==
 const word = (name: string, words: readonly string[], code: number): object =>
   code === -1 ? {} : { [name]: words[code] ?? String(code) };
 
-function placementJson(block: codec.PlaceOrder, clientOrderId: string | null): object {
+function placementJson(block: codec.PlaceOrder, clientOrderId: ClientOrderId | null): object {
   return {
     ...given("market_id", block.marketId),
     ...given("outcome_id", block.outcomeId),
@@ -317,7 +319,7 @@ function placementJson(block: codec.PlaceOrder, clientOrderId: string | null): o
     ...word("type", ORDER_TYPES.slice(0, OrderType.unboundMarket), block.orderType),
     ...word("time_in_force", TIMES_IN_FORCE, block.timeInForce),
     ...word("self_trade_prevention", SELF_TRADE_PREVENTIONS, block.selfTradePrevention),
-    ...(clientOrderId !== null && { client_order_id: clientOrderId }),
+    ...(clientOrderId !== null && { client_order_id: String(clientOrderId) }),
     ...given("expires_at", block.expiresAt),
     ...given("valid_until", block.validUntil),
   };
