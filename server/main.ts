@@ -4,6 +4,7 @@
  * 1. configuration  2. the data folder is ours  3. open, migrate, check and load the files  4. threads
  * 5. listen (50300 until ready)  6. restore live orders, apply the seed  7. ready  8. on SIGTERM, the way back down
  */
+import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "../engine/util/clock.ts";
 import { createMicroClock, readClockEpoch } from "../engine/util/micro-clock.ts";
 import { PlatformError } from "../engine/util/node-support.ts";
@@ -23,7 +24,7 @@ import { preparePlatform } from "./bootstrap/preconditions.ts";
 import { loadAllAccounts, loadExchange, logStart, restoreFigures, restoreTrading } from "./bootstrap/recovery.ts";
 import { applySeed, createSampleSeed, createSeedTarget, readSeed } from "./bootstrap/seed.ts";
 import { createShutdown, exitOnSignals, stopOnSignals } from "./bootstrap/shutdown.ts";
-import { startThreads, watchThreads } from "./bootstrap/threads.ts";
+import { startThreads, threadsLoaded, watchThreads } from "./bootstrap/threads.ts";
 import { catchUp, OverdueDeletion, startTimers } from "./bootstrap/timers.ts";
 import { createTradingServices } from "./bootstrap/trading-services.ts";
 import { ConfigError } from "./errors.ts";
@@ -31,6 +32,11 @@ import { createLog, type Log } from "./logger.ts";
 import { OrderStore } from "./trading/order-store.ts";
 import { nodeLoop } from "./trading/turn-loop.ts";
 import { lockDataFolder, restrictToOwner } from "./util/data-folder.ts";
+
+/** How long a start that failed waits for its threads. */
+const THREADS_DEADLINE_MS = 5_000;
+/** Resolves when the process may exit. */
+let mayExit: Promise<void> = Promise.resolve();
 
 async function start(config: Config, { logger, output }: Log): Promise<void> {
   // 1. The configuration was read below; the machine has to match it.
@@ -67,6 +73,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   const clockEpoch = readClockEpoch();
   const start = logStart(config, database, loaded);
   const threads = startThreads({ config, database, start, texts: store.texts.buffer, clockEpoch });
+  mayExit = threadsLoaded(threads);
   const loop = nodeLoop(threads.gatewayWaker, systemClock);
   const base = { config, database, accounts, startedAt, onThreadLost, logger, publicUrl, lifecycle };
   const trading = createTradingServices({
@@ -127,5 +134,6 @@ try {
   const isPlain = error instanceof ConfigError || error instanceof PlatformError;
   const text = isPlain ? error.message : error instanceof Error ? error.stack : String(error);
   process.stderr.write(`cannot start: ${text}\n`);
+  await Promise.race([mayExit, delay(THREADS_DEADLINE_MS)]);
   process.exit(1);
 }

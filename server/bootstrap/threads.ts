@@ -166,6 +166,22 @@ function startThread(name: string, setup: object, transferList: MessagePort[]): 
   return new Worker(new URL(`./${name}.js`, import.meta.url), { workerData: setup, transferList });
 }
 
+/**
+ * Resolves once each thread has loaded its modules, or ended. A process that exits before can abort: Node stops a thread
+ * that is still loading in the middle of it.
+ */
+export async function threadsLoaded({ workers, projector }: Threads): Promise<void> {
+  const all = [...workers.map(({ worker }) => worker), projector];
+  await Promise.all(
+    all.map(
+      (worker) =>
+        new Promise<void>((resolve) => {
+          for (const event of ["message", "error", "exit"]) worker.once(event, () => resolve());
+        }),
+    ),
+  );
+}
+
 /** Calls `fail` when a thread reports an error, throws, or ends before the server stops. */
 export function watchThreads({ workers, projector }: Threads, lifecycle: Lifecycle, fail: FailTrading): void {
   for (const { name, worker } of [...workers, { name: "projector", worker: projector }]) {

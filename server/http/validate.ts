@@ -45,7 +45,7 @@ function compile<T extends TSchema>(schema: T): Check<Static<T>> {
       if (Array.isArray(list) && list.length > maxItems) throw badRequest(`${name}: at most ${maxItems} items`);
     }
     // Of many unknown fields it names one: listing them all would take milliseconds.
-    if (properties !== null && additionalProperties === false && typeof value === "object" && value !== null) {
+    if (properties !== null && additionalProperties === false && isPlainObject(value)) {
       for (const name of Object.keys(value)) {
         if (!Object.hasOwn(properties, name)) throw badRequest(`${fieldName("", name)}: unknown field`);
       }
@@ -56,6 +56,9 @@ function compile<T extends TSchema>(schema: T): Check<Static<T>> {
     throw explain(validator.Errors(value));
   };
 }
+
+const isPlainObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * The same explanation for an object of plain values, in a third of the time: the validator's own looks at all fields, and

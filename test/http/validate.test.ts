@@ -34,6 +34,8 @@ test.each([
   [{ ...PLACEMENT, price: 0, colour: 1 }, "colour: unknown field"],
   [{ ...PLACEMENT, client_order_id: "" }, 'client_order_id: must match pattern "^[A-Za-z0-9._:-]{1,64}$"'],
   [null, "body: must be object"],
+  [[PLACEMENT], "body: must be object"],
+  [[], "body: must be object"],
 ])("of %j the explanation is %j", (value, message) => {
   expect(messageOf(PlaceOrder, value)).toBe(message);
 });
