@@ -1,7 +1,7 @@
 /**
  * Orders per second that one exchange accepts, durable at FULL, by entry path: HTTP on 64 connections, one WebSocket
  * with 256 orders in flight, the same with client order ids, batches of 50 over one WebSocket, and orders that are
- * rejected; for comparison, the bare handler and the plain service over HTTP on 64 connections. All alternate in one
+ * rejected; in binary (SBE) one order a frame, eight, and batches of 50; for comparison, the bare handler and the plain service over HTTP on 64 connections. All alternate in one
  * run, the ratios are medians over the turns, and each turn ends with a cancel of all resting orders, so that every path
  * meets the same books. The processor time that the gateway's thread takes for an order depends less than the rate on
  * what else the machine does. At the end the database must contain each accepted order once, with the final state that
@@ -39,16 +39,21 @@ const BATCH_WINDOW = 16;
 const NEEDED_BATCHES = { perSecond: 300_000, timesBare: 3 };
 /** With more orders rejected than this, something else was measured. */
 const MAX_REFUSED_SHARE = 0.01;
+/** Orders in a frame that is no batch. */
+const FRAME_ORDERS = 8;
 /** One user for each way over a WebSocket. */
-const MAKERS = { plain: "maker-1", named: "maker-2", batched: "maker-3", rejected: "maker-4" } as const;
+const MAKERS = {
+  ...{ plain: "maker-1", named: "maker-2", batched: "maker-3", rejected: "maker-4" },
+  ...{ binary: "maker-5", framed: "maker-6", binaryBatched: "maker-7" },
+} as const;
 
 type SocketWay = keyof typeof MAKERS;
 type Way = "http" | SocketWay;
 type Rival = "bare" | "plain";
 /** The two paths that must be within a tenth of each other alternate in going first. */
 const TURNS: readonly (readonly Way[])[] = [
-  ["http", "plain", "named", "batched", "rejected"],
-  ["http", "named", "plain", "batched", "rejected"],
+  ["http", "plain", "named", "batched", "rejected", "binary", "framed", "binaryBatched"],
+  ["http", "named", "plain", "batched", "rejected", "binary", "framed", "binaryBatched"],
 ];
 
 interface Turn {
@@ -94,6 +99,9 @@ class Bench {
     named: new Tally(),
     batched: new Tally(),
     rejected: new Tally(),
+    binary: new Tally(),
+    framed: new Tally(),
+    binaryBatched: new Tally(),
   };
   /** The turns of each server for comparison. */
   readonly baselines = new Map<Rival, Turn[]>();
@@ -144,10 +152,11 @@ class Bench {
   }
 
   private async overSocket(way: SocketWay): Promise<Turn> {
-    const operations = this.operationsOf(way);
-    const socket = await SocketLoad.open(this.exchange.url, tokenOf(MAKERS[way]));
+    const [operations, window] = this.operationsOf(way);
+    const protocol = way === "binary" || way === "framed" || way === "binaryBatched" ? "sbe" : "json";
+    const socket = await SocketLoad.open(this.exchange.url, tokenOf(MAKERS[way]), protocol);
     const [before, gatewayBefore] = [process.cpuUsage(), this.exchange.threadSeconds().main];
-    const { seconds, ...rest } = await socket.send(operations, way === "batched" ? BATCH_WINDOW : WINDOW);
+    const { seconds, ...rest } = await socket.send(operations, window);
     const { user, system } = process.cpuUsage(before);
     const gateway = this.exchange.threadSeconds().main - gatewayBefore;
     // Otherwise it would hear of each cancel.
@@ -164,11 +173,23 @@ class Bench {
     };
   }
 
-  private operationsOf(way: SocketWay): Operations {
+  private operationsOf(way: SocketWay): [operations: Operations, window: number] {
     const { workload } = this;
-    if (way === "batched") return workload.batches(SOCKET_ORDERS, BATCH_ORDERS);
-    if (way === "rejected") return workload.rejected(SOCKET_ORDERS);
-    return workload.single(SOCKET_ORDERS, way === "named");
+    switch (way) {
+      case "batched":
+        return [workload.batches(SOCKET_ORDERS, BATCH_ORDERS), BATCH_WINDOW];
+      case "rejected":
+        return [workload.rejected(SOCKET_ORDERS), WINDOW];
+      case "binary":
+        return [workload.binary(SOCKET_ORDERS, 1, false, false), WINDOW];
+      case "framed":
+        return [workload.binary(SOCKET_ORDERS, FRAME_ORDERS, false, false), WINDOW / FRAME_ORDERS];
+      case "binaryBatched":
+        return [workload.binary(SOCKET_ORDERS, BATCH_ORDERS, true, false), BATCH_WINDOW];
+      case "plain":
+      case "named":
+        return [workload.single(SOCKET_ORDERS, way === "named"), WINDOW];
+    }
   }
 
   /** Cancels all resting orders and waits for the cancels; returns their number. */
@@ -281,6 +302,8 @@ try {
 function printAll({ tallies, baselines }: Bench, client: LoadClient): void {
   const [http, plain] = [tallies.http.measured, tallies.plain.measured];
   const [named, batched, rejected] = [tallies.named.measured, tallies.batched.measured, tallies.rejected.measured];
+  const [binary, framed] = [tallies.binary.measured, tallies.framed.measured];
+  const binaryBatched = tallies.binaryBatched.measured;
   const bare = baselines.get("bare")!;
   const service = baselines.get("plain");
   console.log(`  medians of ${ROUNDS} turns of each way:`);
@@ -307,6 +330,14 @@ function printAll({ tallies, baselines }: Bench, client: LoadClient): void {
       ...toService,
     ]),
     rejected: print(`WebSocket, rejected, ${WINDOW} outstanding`, rejected, []),
+    sbe: print(`SBE, ${WINDOW} outstanding`, binary, [{ name: "JSON", turns: plain, needed: null }]),
+    sbe_frames: print(`SBE, ${FRAME_ORDERS} in a frame, ${WINDOW} outstanding`, framed, [
+      { name: "JSON", turns: plain, needed: null },
+    ]),
+    sbe_batches: print(`SBE, batches of ${BATCH_ORDERS}, ${BATCH_WINDOW} outstanding`, binaryBatched, [
+      { name: "JSON in batches", turns: batched, needed: null },
+      { ...toBare, needed: null },
+    ]),
   };
   if (client.name === "node")
     console.log("  wrk is missing: this client takes the machine from HTTP, which makes the ratios too kind");

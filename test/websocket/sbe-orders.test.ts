@@ -4,10 +4,11 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
+import type { PlainMessage } from "../sbe/plain.ts";
 import { expectBalanced, expectEndsWell } from "../support/checks.ts";
 import { API_BASE, type OrderJson } from "../support/client.ts";
 import { Random } from "../support/random.ts";
-import { encode, plainMessage, SBE } from "../support/sbe.ts";
+import { decoded, encode, plainMessage, SBE } from "../support/sbe.ts";
 import { type Acknowledgement, Socket } from "../support/socket.ts";
 import { BUY, SELL, terms } from "../support/terms.ts";
 import { tokenOf, USDC, World } from "../support/world.ts";
@@ -231,6 +232,28 @@ describe("a rejected request", () => {
     });
     for (const socket of [reader, writer, nobody]) await socket.close();
   });
+});
+
+test("the rate limits count each order, and a rejection by them says when to come back", async () => {
+  const limited = await World.start({ env: { RATE_LIMITS: "on" }, users: 1, markets: [2] });
+  const [user, market] = [limited.user(), limited.market()];
+  const socket = await Socket.open(limited.server, user.token, OFFER);
+  const messages: PlainMessage[] = [];
+  socket.socket.on("message", (bytes: Buffer) => messages.push(...decoded(bytes)));
+  const place = (id: number): PlainMessage =>
+    plainMessage("PlaceOrder", id, placeFields(market.id, market.outcomes[0]!));
+  socket.socket.send(encode(Array.from({ length: 31 }, (_, at) => place(at + 1))));
+  await Promise.all(Array.from({ length: 31 }, (_, at) => socket.answer(at + 1)));
+  const responses = messages.filter(({ template }) => template === "OrderAccepted" || template === "Rejected");
+  const byId = new Map(responses.map((each) => [Number(each.header.id), each]));
+  expect([1, 2, 30].map((id) => byId.get(id)!.header.rateRemaining)).toEqual(["29", "28", "0"]);
+  expect(byId.get(31)).toMatchObject({
+    template: "Rejected",
+    header: { rateRemaining: "0" },
+    fields: { code: "42900", rateLimit: "30", rateReset: expect.stringMatching(/^[1-9]\d?$/), retryAfter: expect.stringMatching(/^[1-9]\d?$/) }, // biome-ignore format: one line
+  });
+  await socket.close();
+  await limited.server.stop();
 });
 
 describe("a frame", () => {

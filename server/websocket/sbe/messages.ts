@@ -14,6 +14,8 @@ import type { Addressee, FrameWriter } from "./frame-writer.ts";
 /** Bytes that the two texts of an order take at most. */
 const ORDER_TEXTS_BYTES = 2 * (1 + 64);
 const DIMENSION_BYTES = 4;
+/** Fills of one message: their number has 16 bits. */
+const MAX_FILLS = 60_000;
 /** Orders of one message about a cancel-all. */
 const MAX_CANCELED = 60_000;
 /** Of a rejection: longer words are cut off. */
@@ -133,14 +135,27 @@ export class SbeMessages {
 
   // ---------------------------------------------------------------- the private stream
 
+  /** An update with more fills than a group may have comes in several messages, all with its sequence. */
   orderUpdated(frame: FrameWriter, sequence: number, report: OrderReport): void {
     const { trades } = report;
-    const room = DIMENSION_BYTES + trades.length * EntryLength.fill + ORDER_TEXTS_BYTES;
+    if (trades.length <= MAX_FILLS) this.updatedWith(frame, sequence, report, trades);
+    else {
+      for (let first = 0; first < trades.length; first += MAX_FILLS) {
+        this.updatedWith(frame, sequence, report, trades.slice(first, first + MAX_FILLS));
+      }
+    }
+    if (report.timestamps === null) return;
+    const times = frame.beginEvent(Template.orderTimestamps, BlockLength.orderTimestamps, 0, sequence);
+    this.writeTimes(frame, times, report.id, report.timestamps);
+  }
+
+  private updatedWith(frame: FrameWriter, sequence: number, report: OrderReport, fills: OrderReport["trades"]): void {
+    const room = DIMENSION_BYTES + fills.length * EntryLength.fill + ORDER_TEXTS_BYTES;
     const block = frame.beginEvent(Template.orderUpdated, BlockLength.orderUpdated, room, sequence);
     this.writeOrder(frame, block, report);
-    let at = frame.addGroup(EntryLength.fill, trades.length);
+    let at = frame.addGroup(EntryLength.fill, fills.length);
     const { fill } = this;
-    for (const { id, matchId, price, quantity, role, matchType, fee, rebate, createdAt } of trades) {
+    for (const { id, matchId, price, quantity, role, matchType, fee, rebate, createdAt } of fills) {
       fill.fillId = id;
       fill.matchId = matchId;
       fill.fee = fee;
@@ -155,9 +170,6 @@ export class SbeMessages {
     }
     this.addTexts(frame, report);
     frame.endMessage();
-    if (report.timestamps === null) return;
-    const times = frame.beginEvent(Template.orderTimestamps, BlockLength.orderTimestamps, 0, sequence);
-    this.writeTimes(frame, times, report.id, report.timestamps);
   }
 
   balanceUpdated(frame: FrameWriter, sequence: number, at: number, view: BalanceView): void {
