@@ -46,11 +46,14 @@ beforeAll(async () => {
   const env = { PORT: String(await freePort()), RATE_LIMITS: "off" };
   world = await World.start({ named: { maker, other: maker }, markets: [2], env });
 });
-afterAll(async () => {
-  rmSync(folder, { recursive: true });
-  await expectBalanced(world.anonymous());
-  await expectEndsWell(world);
-});
+afterAll(
+  async () => {
+    rmSync(folder, { recursive: true });
+    await expectBalanced(world.anonymous());
+    await expectEndsWell(world);
+  },
+  60_000 + 1_000 * SECONDS,
+);
 
 /** A maker at work: once it is done, it prints its state when asked. */
 class Maker {
