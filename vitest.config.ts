@@ -1,7 +1,7 @@
 /**
  * Two tiers of tests. `npm test` runs every functional case, in four minutes on two cores. `npm run test:long` runs the
- * rest: files named `*.long.test.ts`, more rounds of random tests, and several engine threads. `npm run test:all` runs
- * both. By hand, `npx vitest run --project all FILE` runs a file of either tier.
+ * rest: files named `*.long.test.ts`, more rounds of random tests, several engine threads, and sockets that speak SBE.
+ * `npm run test:all` runs both. By hand, `npx vitest run --project all FILE` runs a file of either tier.
  */
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
