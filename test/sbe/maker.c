@@ -18,7 +18,7 @@
 enum { OPERATIONS = 50, WINDOW = 32, RESTING = 2000, PRICES = 10000, MOST_ORDERS = 100000000, ROOM = 1 << 22, HEAD = 14 };
 static uint8_t in[ROOM], out[HEAD + 65536];
 static size_t filled;
-static int fd = -1, outstanding, has_ponged;
+static int fd = -1, outstanding, has_ponged, is_resumed;
 static uint32_t market, outcomes[2];
 static uint64_t last_update, next_id = 1, accepted, rejected, fills, resumed, last_order;
 static uint32_t *remaining; /* By order; 0: not live. */
@@ -48,6 +48,7 @@ static void lost(void) {
   if (fd >= 0) close(fd);
   fd = -1;
   filled = 0;
+  is_resumed = 0;
   outstanding = 0; /* What became of the batches shows in the updates. */
 }
 
@@ -113,6 +114,7 @@ static void order_updated(const struct exchange_message *message) {
   struct exchange_order order = exchange_read_order(message);
   struct exchange_body body = exchange_body_of(message);
   struct exchange_group group;
+  if (!is_resumed) return; /* Live already: Resume sends it again, in its turn. */
   if (message->header.id != last_update + 1) stop("a gap before update", message->header.id);
   last_update = message->header.id;
   if (exchange_next_group(&body, &group) < 0) stop("no fills", last_update);
@@ -141,7 +143,7 @@ static void receive(const struct exchange_message *message) {
     }
     case EXCHANGE_TEMPLATE_DONE: outstanding--; break;
     case EXCHANGE_TEMPLATE_PONG: has_ponged = 1; break;
-    case EXCHANGE_TEMPLATE_RESUMED: resumed++; break;
+    case EXCHANGE_TEMPLATE_RESUMED: resumed++; is_resumed = 1; break;
     case EXCHANGE_TEMPLATE_ORDER_UPDATED: order_updated(message); break;
     case EXCHANGE_TEMPLATE_BALANCE_UPDATED: {
       struct exchange_balance_updated balance = exchange_read_balance_updated(message);
@@ -175,7 +177,7 @@ static void receive(const struct exchange_message *message) {
     }
     case EXCHANGE_TEMPLATE_HEARTBEAT: {
       struct exchange_heartbeat beat = exchange_read_heartbeat(message);
-      if (resumed > 0 && beat.orders != last_update) stop("the heartbeat names update", beat.orders);
+      if (is_resumed && beat.orders != last_update) stop("the heartbeat names update", beat.orders);
       break;
     }
     default: break;
