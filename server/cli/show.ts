@@ -5,6 +5,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { MICRO_PER_SHARE } from "../../engine/limits.ts";
 import type { Finding } from "../../engine/projection/verify.ts";
+import { isObject } from "../util/is-object.ts";
 
 /** Fields in micro-USDC; a test compares them with the schemas of the operators' routes. */
 export const MONEY_FIELDS: ReadonlySet<string> = new Set([
@@ -27,16 +28,14 @@ export const isTimeField = (name: string): boolean => /(^|_)at$/.test(name);
 const NONE = "-";
 const GAP = "  ";
 type Fields = Readonly<Record<string, unknown>>;
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** @param columns the width of the terminal @returns text with a line feed at its end */
 export function shown(value: unknown, columns: number): string {
-  if (!isFields(value)) return value === null ? "done\n" : `${cell("", value)}\n`;
+  if (!isObject(value)) return value === null ? "done\n" : `${cell("", value)}\n`;
   const { items, next_cursor, ...rest } = value;
   if (!Array.isArray(items)) return `${record(value, columns).join("\n")}\n`;
   const list =
-    items.length === 0 ? ["none"] : isFields(items[0]) ? table(items as Fields[], columns) : items.map(String);
+    items.length === 0 ? ["none"] : isObject(items[0]) ? table(items as Fields[], columns) : items.map(String);
   const more = typeof next_cursor === "string" ? ["", `more: --cursor ${next_cursor}`] : [];
   return `${[...record(rest, columns), ...list, ...more].join("\n")}\n`;
 }
@@ -60,8 +59,8 @@ function record(fields: Fields, columns: number): string[] {
   const add = (prefix: string, each: Fields): void => {
     for (const [name, value] of Object.entries(each)) {
       const full = prefix + name;
-      if (isFields(value)) add(`${full}.`, value);
-      else if (Array.isArray(value) && isFields(value[0])) {
+      if (isObject(value)) add(`${full}.`, value);
+      else if (Array.isArray(value) && isObject(value[0])) {
         tables.push("", `${full}:`, ...table(value as Fields[], columns));
       } else lines.push([full, cell(name, value)]);
     }
@@ -92,7 +91,7 @@ function table(rows: readonly Fields[], columns: number): string[] {
   );
 }
 
-const hasNames = (list: readonly unknown[]): boolean => list.every((each) => isFields(each) && "name" in each);
+const hasNames = (list: readonly unknown[]): boolean => list.every((each) => isObject(each) && "name" in each);
 
 function cell(name: string, value: unknown): string {
   if (value === null || value === undefined || value === "") return NONE;
@@ -105,7 +104,7 @@ function cell(name: string, value: unknown): string {
   if (Array.isArray(value)) {
     if (value.length === 0) return NONE;
     if (hasNames(value)) return value.map((each) => plain(String((each as Fields)["name"]))).join(", ");
-    return isFields(value[0]) ? plain(JSON.stringify(value)) : value.map((each) => cell(name, each)).join(", ");
+    return isObject(value[0]) ? plain(JSON.stringify(value)) : value.map((each) => cell(name, each)).join(", ");
   }
   return plain(typeof value === "string" ? value : JSON.stringify(value));
 }

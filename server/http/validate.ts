@@ -2,6 +2,7 @@
 import type { Static, TSchema } from "typebox";
 import { Compile, type Validator } from "typebox/compile";
 import { type ApiError, badRequest } from "../errors.ts";
+import { isObject } from "../util/is-object.ts";
 
 /** Returns the value itself, typed. @throws ApiError 40000 that names the field */
 export type Check<T> = (value: unknown) => T;
@@ -45,7 +46,7 @@ function compile<T extends TSchema>(schema: T): Check<Static<T>> {
       if (Array.isArray(list) && list.length > maxItems) throw badRequest(`${name}: at most ${maxItems} items`);
     }
     // Of many unknown fields it names one: listing them all would take milliseconds.
-    if (properties !== null && additionalProperties === false && isPlainObject(value)) {
+    if (properties !== null && additionalProperties === false && isObject(value)) {
       for (const name of Object.keys(value)) {
         if (!Object.hasOwn(properties, name)) throw badRequest(`${fieldName("", name)}: unknown field`);
       }
@@ -56,9 +57,6 @@ function compile<T extends TSchema>(schema: T): Check<Static<T>> {
     throw explain(validator.Errors(value));
   };
 }
-
-const isPlainObject = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * The same explanation for an object of plain values, in a third of the time: the validator's own looks at all fields, and

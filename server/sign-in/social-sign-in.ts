@@ -27,6 +27,7 @@ import {
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { MAX_EMAIL_LENGTH } from "../http/limits.ts";
 import { BoundedMap } from "../util/bounded-map.ts";
+import { isObject } from "../util/is-object.ts";
 
 export interface SocialProvider {
   readonly name: string;
@@ -147,10 +148,6 @@ function isLoopbackHttp(url: URL): boolean {
 function isCountryList(value: unknown): value is readonly string[] {
   const isCode = (code: unknown): boolean => typeof code === "string" && COUNTRY_CODE.test(code);
   return Array.isArray(value) && value.length > 0 && value.every(isCode);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** A sign-in in progress: the browser is at the provider. */
