@@ -153,7 +153,7 @@ class Bench {
 
   private async overSocket(way: SocketWay): Promise<Turn> {
     const [operations, window] = this.operationsOf(way);
-    const protocol = way === "binary" || way === "framed" || way === "binaryBatched" ? "sbe" : "json";
+    const protocol = operations.binary === undefined ? "json" : "sbe";
     const socket = await SocketLoad.open(this.exchange.url, tokenOf(MAKERS[way]), protocol);
     const [before, gatewayBefore] = [process.cpuUsage(), this.exchange.threadSeconds().main];
     const { seconds, ...rest } = await socket.send(operations, window);

@@ -85,7 +85,7 @@ async function fanOut(): Promise<{ ours: number[]; bare: number[]; bytes: number
   for (let round = smoke ? 1 : 0; round <= ROUNDS; round++) {
     const crowd = await Crowd.open({ ...crowdOf, url: exchange.url, message: subscribe(market!.id, outcome) });
     const maker = await SocketLoad.open(exchange.url, MAKER);
-    const operations = { frames: placements(market!.id, outcome, FAN_OUT_ORDERS), ordersPerFrame: 1, isBatch: false };
+    const operations = { frames: placements(market!.id, outcome, FAN_OUT_ORDERS), ordersPerFrame: 1 };
     const { perSecond, report } = await crowd.during(async () => {
       const { accepted, seconds } = await maker.send(operations, WINDOW);
       assert(accepted === FAN_OUT_ORDERS, "every order is accepted");

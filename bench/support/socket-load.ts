@@ -54,8 +54,8 @@ export interface Operations {
   readonly frames: ClientFrames;
   /** Orders per frame. With more than one in JSON, each response has a result per order. */
   readonly ordersPerFrame: number;
-  /** In binary each order has a response of its own, and a batch ends with one more. */
-  readonly isBatch: boolean;
+  /** Set in binary, where each order has a response of its own, and a batch ends with one more. */
+  readonly binary?: { readonly isBatch: boolean };
 }
 
 export interface SocketLoaded {
@@ -82,7 +82,7 @@ export function batchesOf(orders: readonly string[], count: number, ordersPerFra
     const id = operationId(first / ordersPerFrame);
     frames.add(`{"id":${id},"op":"order.batch","data":{"operations":[${batch.join(",")}]}}`);
   }
-  return { frames, ordersPerFrame, isBatch: true };
+  return { frames, ordersPerFrame };
 }
 
 /** The same in binary: `ordersPerFrame` to a frame, one beside the other or as a batch. */
@@ -100,7 +100,7 @@ export function binaryOf(
     );
     frames.addBinary(isBatch ? [batchOf(ordersPerFrame, first), ...placed] : placed);
   }
-  return { frames, ordersPerFrame, isBatch };
+  return { frames, ordersPerFrame, binary: { isBatch } };
 }
 
 interface Run extends Operations {
@@ -181,12 +181,12 @@ export class SocketLoad {
    * @throws Error if the connection ends before that
    */
   async send(operations: Operations, window: number): Promise<SocketLoaded> {
-    const { frames, ordersPerFrame, isBatch } = operations;
+    const { frames, ordersPerFrame } = operations;
     let run: Run | null = null;
     const finished = new Promise<void>((done) => {
       const counts = { sent: 0, answered: 0, results: 0, accepted: 0, updates: 0, seconds: 0 };
       const times = { start: performance.now(), sentAt: new Float64Array(frames.count), latencies: [] };
-      this.run = run = { frames, ordersPerFrame, isBatch, window, ...times, ...counts, done };
+      this.run = run = { ...operations, window, ...times, ...counts, done };
       this.fill(run, run.start);
     });
     await Promise.race([finished, this.failed]);
@@ -293,7 +293,7 @@ export class SocketLoad {
       if (template === DONE) this.frameAnswered(run, now);
       if (template !== ORDER_ACCEPTED && template !== REJECTED) continue;
       if (template === ORDER_ACCEPTED) run.accepted++;
-      if (run.isBatch || ++run.results < run.ordersPerFrame) continue;
+      if (run.binary?.isBatch === true || ++run.results < run.ordersPerFrame) continue;
       run.results = 0;
       this.frameAnswered(run, now);
     }

@@ -197,7 +197,7 @@ export class Workload {
 function placements(count: number, bodyAt: (index: number) => string): Operations {
   const frames = new ClientFrames();
   for (let i = 0; i < count; i++) frames.add(`{"id":${operationId(i)},"op":"order.place","data":${bodyAt(i)}}`);
-  return { frames, ordersPerFrame: 1, isBatch: false };
+  return { frames, ordersPerFrame: 1 };
 }
 
 function bodyOf(market: ListedMarket, side: number, price: number, quantity: number): Record<string, number> {

@@ -148,7 +148,7 @@ export class MatrixWorkload {
     const frames = new ClientFrames();
     const patterns = Math.floor(count / PATTERN.length);
     for (let done = 0; done < patterns; done++) for (const kind of PATTERN) this.add(frames, kind);
-    return { frames, ordersPerFrame: 1, isBatch: false };
+    return { frames, ordersPerFrame: 1 };
   }
 
   /** Sends the operations with `window` in flight; returns the seconds. @throws Error if one is rejected */
@@ -164,7 +164,7 @@ export class MatrixWorkload {
   private fill(): Operations {
     const frames = new ClientFrames();
     for (let i = 0; i < KEPT; i++) this.add(frames, "+");
-    return { frames, ordersPerFrame: 1, isBatch: false };
+    return { frames, ordersPerFrame: 1 };
   }
 
   private add(frames: ClientFrames, kind: string): void {
