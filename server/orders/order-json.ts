@@ -125,7 +125,7 @@ const NO_ORDER: OrderView = {
 /** The names of an order's fields, less its trades, in their order. */
 export const ORDER_FIELDS = Object.keys(JSON.parse(orderJson(NO_ORDER, ""))).filter((name) => name !== "trades");
 
-export function fillJson(fill: FillView): string {
+function fillJson(fill: FillView): string {
   const { id, matchId, price, quantity, role, matchType, fee, rebate, createdAt } = fill;
   return `{"id":${id},"match_id":${matchId},"price":${price},"quantity":${quantity},"role":${ROLE_JSON[role]},"match_type":${MATCH_TYPE_JSON[matchType]},"fee":${fee},"rebate":${rebate},"created_at":${createdAt}}`;
 }

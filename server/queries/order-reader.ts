@@ -1,7 +1,7 @@
 /** Reads orders of every state, and what is credited to builder codes. To be called in a read transaction. */
 import type Database from "better-sqlite3";
 import type { HistoryPage } from "../http/paging.ts";
-import { fillJson, orderJson } from "../orders/order-json.ts";
+import { orderJson, reportJson } from "../orders/order-json.ts";
 import type { EndedOrder } from "../trading/types.ts";
 import type { FillReader } from "./fill-reader.ts";
 import { pageOfWalk, prepareRows, prepareStart, prepareWalk } from "./linked-rows.ts";
@@ -37,7 +37,8 @@ export function prepareOrders(db: Database.Database, fills: FillReader): OrderRe
       const row = orderRow(orderId);
       if (row?.userId !== userId) return null;
       if (clientOrderId !== undefined && row.clientOrderId !== clientOrderId) return null;
-      return orderJson(row, fills.latestOfOrder(orderId, row.lastFillId, MAX_TRADES_OF_ORDER).map(fillJson).join(","));
+      const trades = fills.latestOfOrder(orderId, row.lastFillId, MAX_TRADES_OF_ORDER);
+      return reportJson({ ...row, trades, timestamps: null });
     },
     orders: prepareOrderPages(db),
     endedOrders: ({ orderIds }) => orderIds.map((id) => (endedOrder.get(id) as EndedOrder | undefined) ?? null),
