@@ -50,8 +50,6 @@ export class SocketConnection {
   receivesAccount = false;
   readonly address: ClientAddress;
   readonly format: Format;
-  /** The client speaks MessagePack. */
-  readonly packed: boolean;
   /** The origin of the orders that it places. */
   readonly origin: Origin & { connection: Connection };
   socket: WebSocket<SocketData> | null = null;
@@ -81,7 +79,6 @@ export class SocketConnection {
     this.traffic = traffic;
     this.address = address;
     this.format = format;
-    this.packed = format === "msgpack";
     this.origin = { connection: { number, cancelOnDisconnect: false, ended: false }, builderCode: null };
     if (principal !== null) this.setPrincipal(principal);
   }
@@ -136,43 +133,29 @@ export class SocketConnection {
    * exceed the bound (the updates of a large cancel-all are megabytes): they count when the next message is due.
    */
   flush(): void {
-    const { socket } = this;
-    const { outbox, frame: binary } = this;
+    const { socket, outbox, frame: binary } = this;
     if (socket === null || (outbox.length === 0 && (binary === null || binary.isEmpty))) return;
     if (socket.getBufferedAmount() > MAX_WS_BACKPRESSURE_BYTES) return this.endSlow();
-    const isComplete = binary === null ? this.sendTexts(socket, outbox) : this.sendFrames(socket, binary.frames());
+    const isComplete = this.sendAll(socket, binary === null ? outbox : binary.frames());
     outbox.length = 0;
     binary?.clear();
     if (!isComplete) this.endSlow();
   }
 
   /** Returns false where a message was dropped. A single one needs no cork: uWebSockets.js writes it at once. */
-  private sendTexts(socket: WebSocket<SocketData>, texts: readonly string[]): boolean {
-    if (texts.length === 1) return this.sendText(socket, texts[0]!);
+  private sendAll(socket: WebSocket<SocketData>, messages: readonly (string | Uint8Array)[]): boolean {
+    if (messages.length === 1) return this.sendOne(socket, messages[0]!);
     let isComplete = true;
     socket.cork(() => {
-      for (const text of texts) isComplete = this.sendText(socket, text) && isComplete;
+      for (const message of messages) isComplete = this.sendOne(socket, message) && isComplete;
     });
     return isComplete;
   }
 
-  private sendText(socket: WebSocket<SocketData>, text: string): boolean {
-    const message = this.packed ? encodeJson(text) : text;
-    this.traffic.sent(message);
-    return socket.send(message, this.packed) !== SEND_DROPPED;
-  }
-
-  private sendFrames(socket: WebSocket<SocketData>, frames: readonly Uint8Array[]): boolean {
-    let isComplete = true;
-    const send = (): void => {
-      for (const binary of frames) {
-        this.traffic.sent(binary);
-        if (socket.send(binary, true) === SEND_DROPPED) isComplete = false;
-      }
-    };
-    if (frames.length === 1) send();
-    else socket.cork(send);
-    return isComplete;
+  private sendOne(socket: WebSocket<SocketData>, message: string | Uint8Array): boolean {
+    const sent = typeof message === "string" && this.format === "msgpack" ? encodeJson(message) : message;
+    this.traffic.sent(sent);
+    return socket.send(sent, typeof sent !== "string") !== SEND_DROPPED;
   }
 
   /** Closes the socket where its peer lets too much pile up. */

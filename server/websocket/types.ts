@@ -3,8 +3,9 @@
 export const CHANNELS = ["book", "trades", "ticker", "markets"] as const;
 export type Channel = (typeof CHANNELS)[number];
 
-/** What a connection speaks: text frames of JSON, or binary frames. */
-export type Format = "json" | "msgpack" | "sbe";
+/** What connections speak, as subprotocols name it: text frames of JSON, or binary frames. */
+export const FORMATS = ["json", "msgpack", "sbe"] as const;
+export type Format = (typeof FORMATS)[number];
 
 /** What `subscribe` and `unsubscribe` name. */
 export interface Subscription {

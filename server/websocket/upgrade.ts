@@ -18,7 +18,7 @@ import type { Counters } from "../util/counters.ts";
 import { SocketConnection } from "./connection.ts";
 import { MAX_WS_CONNECTIONS } from "./limits.ts";
 import { type SocketTickets, TICKET_PREFIX } from "./tickets.ts";
-import type { Format } from "./types.ts";
+import { FORMATS, type Format } from "./types.ts";
 import { credentialOf } from "./upgrade-credential.ts";
 
 /** Signatures to verify have a rate bucket of their own. */
@@ -61,16 +61,15 @@ export class Upgrade {
     const { options } = this;
     const { reply, head } = replyWithoutRoute(res, req, options);
     const { forwardedFor, fault, authorization } = head;
-    const protocol = protocolOf(req);
+    const format = formatOf(req);
     const [key, extensions] = [req.getHeader("sec-websocket-key"), req.getHeader("sec-websocket-extensions")];
     const address = clientAddress(res, forwardedFor, options);
     const accept = (principal: Principal | null): void => {
       if (reply.done) return this.releaseAddress(address);
       this.lastNumber = (this.lastNumber % MAX_CONNECTION_NUMBER) + 1;
       const { webSocket } = options.counters;
-      const format = FORMATS.get(protocol) ?? "json";
-      const connection = new SocketConnection(principal, address, format, this.lastNumber, webSocket);
-      res.cork(() => res.upgrade({ connection }, key, protocol, extensions, context));
+      const connection = new SocketConnection(principal, address, format ?? "json", this.lastNumber, webSocket);
+      res.cork(() => res.upgrade({ connection }, key, format ?? "", extensions, context));
     };
     let token: string | null;
     try {
@@ -130,15 +129,11 @@ export class Upgrade {
   }
 }
 
-/** By subprotocol. */
-const FORMATS: ReadonlyMap<string, Format> = new Map([
-  ["json", "json"],
-  ["msgpack", "msgpack"],
-  ["sbe", "sbe"],
-]);
-
-/** The subprotocol to speak: the first offered one that we know, or none. */
-function protocolOf(req: HttpRequest): string {
-  const offered = req.getHeader("sec-websocket-protocol").split(",");
-  return offered.map((name) => name.trim()).find((name) => FORMATS.has(name)) ?? "";
+/** The first subprotocol offered that we know; null for none. */
+function formatOf(req: HttpRequest): Format | null {
+  for (const name of req.getHeader("sec-websocket-protocol").split(",")) {
+    const format = FORMATS.find((each) => each === name.trim());
+    if (format !== undefined) return format;
+  }
+  return null;
 }
