@@ -33,6 +33,23 @@ export type ClientOrderId = string | number;
 /** Client order ids that are kept as numbers are below it: exact, and with digits in two parts. */
 export const NUMERIC_IDS = 1e15;
 
+/** Digits of NUMERIC_IDS, which is not below itself. */
+const TOO_MANY_DIGITS = 16;
+const ZERO = 48;
+
+/** The numeric id whose digits a text is, without leading zeros; -1 for any other text. */
+export function numericIdOf(text: string): number {
+  if (text.length >= TOO_MANY_DIGITS || text.length === 0 || (text.length > 1 && text.charCodeAt(0) === ZERO))
+    return -1;
+  let number = 0;
+  for (let i = 0; i < text.length; i++) {
+    const digit = text.charCodeAt(i) - ZERO;
+    if (digit < 0 || digit > 9) return -1;
+    number = number * 10 + digit;
+  }
+  return number;
+}
+
 function digitsOf(number: number): number {
   let digits = 1;
   for (let limit = 10; number >= limit; limit *= 10) digits++;
@@ -46,7 +63,7 @@ function writeDigits(target: Buffer, at: number, number: number, digits: number)
   for (let i = digits - 1; i >= 0; i--) {
     if (digits - 1 - i === PART_DIGITS) part = upper;
     const rest = Math.floor(part / 10);
-    target[at + i] = 48 + part - rest * 10;
+    target[at + i] = ZERO + part - rest * 10;
     part = rest;
   }
   return at + digits;

@@ -6,7 +6,7 @@
  * nothing else happens. Owned by the gateway thread.
  */
 import { randomInt } from "node:crypto";
-import { type ClientOrderId, NUMERIC_IDS } from "../../engine/ring/order-texts.ts";
+import { type ClientOrderId, numericIdOf } from "../../engine/ring/order-texts.ts";
 import { NumberMap } from "../../engine/util/number-map.ts";
 import { withIndex } from "../../engine/util/typed-arrays.ts";
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
@@ -24,10 +24,6 @@ const SHARDS = 64;
 const MAX_EXPIRED = 20_000;
 /** When an account at its bound may retry, seconds: some of its ids are 24 hours old by then. */
 const FULL_WAIT_S = 60;
-
-/** Digits of NUMERIC_IDS, which is not below itself. */
-const MAX_DIGITS = String(NUMERIC_IDS).length;
-const ZERO = 48;
 
 /** Bounds of the ids of the last 24 hours. */
 export interface ClientOrderIdBounds {
@@ -156,7 +152,7 @@ export class ClientOrderIds {
   private makeKey(userId: number, clientOrderId: ClientOrderId): number {
     let low = this.salt ^ userId;
     let high = Math.imul(this.salt, 0x9e3779b1) + userId;
-    const number = typeof clientOrderId === "number" ? clientOrderId : numberOf(clientOrderId);
+    const number = typeof clientOrderId === "number" ? clientOrderId : numericIdOf(clientOrderId);
     if (number >= 0) {
       low = Math.imul(low ^ number, 0x01000193);
       high = Math.imul((high << 5) ^ (high >>> 27) ^ (number * 2 ** -32), 0x2c1b3c6d);
@@ -170,18 +166,6 @@ export class ClientOrderIds {
     }
     return mixed(low, high, 2 ** 21) || 1;
   }
-}
-
-/** The number below NUMERIC_IDS whose digits a text is, without leading zeros; -1 for any other text. */
-function numberOf(text: string): number {
-  if (text.length >= MAX_DIGITS || text.length === 0 || (text.length > 1 && text.charCodeAt(0) === ZERO)) return -1;
-  let number = 0;
-  for (let i = 0; i < text.length; i++) {
-    const digit = text.charCodeAt(i) - ZERO;
-    if (digit < 0 || digit > 9) return -1;
-    number = number * 10 + digit;
-  }
-  return number;
 }
 
 /** Mixes two words so that each bit of the result depends on all bits of both. Returns an integer below 2^32 * `highSpan`. */

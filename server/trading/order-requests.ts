@@ -3,6 +3,7 @@
 import type { Static } from "typebox";
 import { OrderType, TimeInForce } from "../../engine/constants.ts";
 import { SHOWN_TERMS, termBits } from "../../engine/ring/order-terms.ts";
+import type { ClientOrderId } from "../../engine/ring/order-texts.ts";
 import { packTerms, typeOf, withTimeInForce, withType } from "../../engine/ring/records.ts";
 import type { Principal } from "../accounts/types.ts";
 import { badRequest, notFound } from "../errors.ts";
@@ -87,21 +88,26 @@ export function createOperations(
       return entry.amend(principal, origin, readAmendment(change.id, change), now, reply);
     }
     if (op !== "cancel") throw badRequest(`op: must be one of ${Object.keys(checks).join(", ")}`);
-    cancelEither(entry, principal.userId, checks.cancel(operation), now, reply);
+    const { id, client_order_id: clientOrderId } = checks.cancel(operation);
+    cancelEither(entry, principal.userId, { id, clientOrderId }, now, reply);
   };
 }
 
+/** The order that a cancel names. */
+export interface NamedOrder {
+  readonly id: number | undefined;
+  readonly clientOrderId: ClientOrderId | undefined;
+}
+
 /** Cancels the order with an id or a client order id. @throws ApiError 40000 unless exactly one of the two is given */
-function cancelEither(
+export function cancelEither(
   entry: OrderEntry,
   userId: number,
-  named: { id?: number; client_order_id?: string },
+  { id, clientOrderId }: NamedOrder,
   now: number,
   reply: Reply,
 ): void {
-  const { id, client_order_id } = named;
-  if (id !== undefined && client_order_id === undefined) entry.cancel(userId, id, now, reply);
-  else if (client_order_id !== undefined && id === undefined)
-    entry.cancelByClientId(userId, client_order_id, now, reply);
+  if (id !== undefined && clientOrderId === undefined) entry.cancel(userId, id, now, reply);
+  else if (clientOrderId !== undefined && id === undefined) entry.cancelByClientId(userId, clientOrderId, now, reply);
   else throw badRequest("id: required, or else client_order_id");
 }

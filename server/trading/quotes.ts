@@ -205,6 +205,7 @@ class Replacement {
   private readonly request: QuotesRequest;
   private readonly plan: Plan;
   private readonly sink: QuotesSink;
+  private readonly report: SlotReport;
   /** By quote: parts of its result that are still to come. */
   private readonly parts: Uint8Array;
   /** By quote: its last known state, where several parts make its result. */
@@ -225,6 +226,7 @@ class Replacement {
     this.request = request;
     this.plan = plan;
     this.sink = sink;
+    this.report = new SlotReport(exchange.store);
     this.parts = new Uint8Array(plan.planned.length);
   }
 
@@ -337,7 +339,7 @@ class Replacement {
     const orderId = store.ids[slot]!;
     if (store.statuses[slot] !== IN_FLIGHT) {
       if (mustSave) toSave.push(orderId);
-      if (!isExtended) this.sink.standing(index, new SlotReport(store).live(slot));
+      if (!isExtended) this.sink.standing(index, this.report.live(slot));
       return;
     }
     const placed = this.expect(index);
@@ -351,9 +353,9 @@ class Replacement {
   }
 
   private extend(slot: number, index: number): void {
-    const { store, writer, pending, turn } = this.exchange;
+    const { writer, pending, turn } = this.exchange;
     const { now } = this.request;
-    this.known[index] = copyReport(new SlotReport(store).live(slot));
+    this.known[index] = copyReport(this.report.live(slot));
     // Where it ended on the way, its last state is all there is to show.
     const part = this.expect(index, () => this.arrived(index, this.known[index]!));
     const correlationId = pending.expect(part, now + REPLY_DEADLINE_MS);

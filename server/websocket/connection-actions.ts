@@ -62,6 +62,11 @@ export class ConnectionActions {
     if (!isUnderWay) this.host.sendSnapshots(connection);
   }
 
+  /** Ends the named subscriptions that exist, and returns them with their last sequences. @throws ApiError */
+  unsubscribe(connection: SocketConnection, named: Subscription): readonly Subscribed[] {
+    return this.host.channels.unsubscribe(connection, named);
+  }
+
   /**
    * Replays the order updates after `sequence`. @param reply gets the rate @param outcome of the start alone: a replay that
    * fails later closes the connection

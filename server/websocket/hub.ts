@@ -114,7 +114,7 @@ export class SocketHub implements OperationHost, ActionHost {
     this.operations = new Operations({ ...options, admission }, this, actions);
     const { delivery, messages, marketMessages } = this;
     this.sbe = new SbeOperations({
-      ...{ admission, actions, channels: this.channels, entry, exchange, cancelTimers },
+      ...{ admission, actions, entry, exchange, cancelTimers },
       ...{ delivery, messages, marketMessages, counters, logger },
     });
   }

@@ -16,7 +16,7 @@ import { type Logger, logInternal } from "../logger.ts";
 import { JsonReply } from "../orders/json-reply.ts";
 import type { OrderedReads } from "../trading/types.ts";
 import type { Counters } from "../util/counters.ts";
-import { type Channels, subscribedJson } from "./channels.ts";
+import { subscribedJson } from "./channels.ts";
 import type { SocketConnection } from "./connection.ts";
 import type { ConnectionActions } from "./connection-actions.ts";
 import type { OperationAdmission } from "./operation-admission.ts";
@@ -34,7 +34,6 @@ export interface OperationOptions {
 
 /** What operations need of the hub. */
 export interface OperationHost {
-  readonly channels: Channels;
   /** Sends a response, at the latest when the current microtasks end. */
   respond(connection: SocketConnection, message: string): void;
 }
@@ -187,7 +186,10 @@ export class Operations {
   run(connection: SocketConnection, message: ArrayBuffer, isBinary: boolean, now: number): void {
     const reply = new OperationReply(connection, this.hub, this.options);
     try {
-      const parsed = parseMessage(message, isBinary, connection.packed) as { id?: unknown; op?: unknown } | null;
+      const parsed = parseMessage(message, isBinary, connection.format === "msgpack") as {
+        id?: unknown;
+        op?: unknown;
+      } | null;
       // An error echoes the id too, so that the client can tell which message failed.
       const id = parsed?.id;
       if (Number.isSafeInteger(id)) reply.id = id as number;
@@ -259,7 +261,7 @@ export class Operations {
   }
 
   private unsubscribe(connection: SocketConnection, named: Subscription, reply: OperationReply): void {
-    reply.data(`{"subscriptions":${subscribedJson(this.hub.channels.unsubscribe(connection, named))}}`);
+    reply.data(`{"subscriptions":${subscribedJson(this.actions.unsubscribe(connection, named))}}`);
   }
 }
 

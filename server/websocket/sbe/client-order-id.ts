@@ -1,9 +1,8 @@
 /** Client order ids as numbers: `7` and the text `"7"` name one order. A number has 64 bits, as two words; -1, -1 is null. */
-import { type ClientOrderId, NUMERIC_IDS } from "../../../engine/ring/order-texts.ts";
+import { type ClientOrderId, NUMERIC_IDS, numericIdOf } from "../../../engine/ring/order-texts.ts";
 
-const MAX_DIGITS = 20;
-/** Digits that fit a number exactly. */
-const EXACT_DIGITS = 15;
+/** Digits of a greater number, which is kept as a text. */
+const GREAT_NUMBER = /^[1-9][0-9]{15,19}$/;
 const NULL_ID = 2n ** 64n - 1n;
 
 /** A client order id as clients are sent it: words, or a text beside null words. Reused from order to order. */
@@ -13,35 +12,20 @@ export class ClientOrderIdWords {
   text: string | null = null;
 
   set(id: ClientOrderId | null): void {
-    if (typeof id === "number") return this.setNumber(id);
-    const text = id;
-    this.low = -1;
-    this.high = -1;
-    this.text = text;
-    if (text === null || !isCanonical(text)) return;
-    if (text.length <= EXACT_DIGITS) return this.setNumber(Number(text));
-    const number = BigInt(text);
-    if (number >= NULL_ID) return;
-    this.low = Number(BigInt.asIntN(32, number));
-    this.high = Number(BigInt.asIntN(32, number >> 32n));
-    this.text = null;
+    const number = typeof id === "string" ? numericIdOf(id) : (id ?? -1);
+    if (number >= 0) return this.setWords(number | 0, Math.floor(number * 2 ** -32) | 0);
+    const great = typeof id === "string" && GREAT_NUMBER.test(id) ? BigInt(id) : NULL_ID;
+    if (great < NULL_ID)
+      return this.setWords(Number(BigInt.asIntN(32, great)), Number(BigInt.asIntN(32, great >> 32n)));
+    this.setWords(-1, -1);
+    this.text = id as string | null;
   }
 
-  private setNumber(number: number): void {
-    this.low = number | 0;
-    this.high = Math.floor(number * 2 ** -32) | 0;
+  private setWords(low: number, high: number): void {
+    this.low = low;
+    this.high = high;
     this.text = null;
   }
-}
-
-/** Digits of a number, without leading zeros. */
-function isCanonical(text: string): boolean {
-  if (text.length > MAX_DIGITS || (text.length > 1 && text.charCodeAt(0) === 48)) return false;
-  for (let i = 0; i < text.length; i++) {
-    const digit = text.charCodeAt(i) - 48;
-    if (digit < 0 || digit > 9) return false;
-  }
-  return true;
 }
 
 /** The id of a number: itself where the exchange keeps it as one, otherwise its digits; null for the null value. */

@@ -4,9 +4,7 @@
  */
 import { badRequest } from "../../errors.ts";
 import { SCHEMA_ID } from "./codec/constants.ts";
-import { HEADER_BYTES, MESSAGE_UNIT } from "./frame-writer.ts";
-
-const DIMENSION_BYTES = 4;
+import { DIMENSION_BYTES, HEADER_BYTES, MESSAGE_UNIT } from "./frame-writer.ts";
 
 export class FrameReader {
   /** What the codec reads the block from, after `openBlock`, and the block's first word there. */

@@ -13,7 +13,8 @@ export const HEADER_BYTES = 24;
 const HEADER_WORDS = HEADER_BYTES / 4;
 /** Messages are multiples of it. */
 export const MESSAGE_UNIT = 8;
-const DIMENSION_BYTES = 4;
+/** What precedes the entries of a group. */
+export const DIMENSION_BYTES = 4;
 const FIRST_BYTES = 4 * 1024;
 /** A longer frame has one message alone. */
 const MAX_FRAME_BYTES = 64 * 1024;

@@ -5,7 +5,7 @@ import type { TickerView } from "../ticker.ts";
 import type { Subject } from "../topic.ts";
 import { BlockLength, Channel, EntryLength, Template } from "./codec/constants.ts";
 import * as codec from "./codec/responses.ts";
-import type { Addressee, FrameWriter } from "./frame-writer.ts";
+import { type Addressee, DIMENSION_BYTES, type FrameWriter } from "./frame-writer.ts";
 
 /** Both sides of a book; under `implied` what mint and merge provide of them, null for the plain book. */
 export interface BookSides {
@@ -31,7 +31,6 @@ export interface ChangedMarket {
   readonly isSnapshot: boolean;
 }
 
-const DIMENSION_BYTES = 4;
 const NO_LEVELS: readonly Level[] = [];
 
 const CHANNELS: Readonly<Record<Subject["kind"], number>> = {

@@ -9,11 +9,10 @@ import type { OrderReport, Timestamps } from "../../orders/order-json.ts";
 import { ClientOrderIdWords } from "./client-order-id.ts";
 import { BlockLength, EntryLength, NULL_MONEY, OrderFlags, Template } from "./codec/constants.ts";
 import * as codec from "./codec/responses.ts";
-import type { Addressee, FrameWriter } from "./frame-writer.ts";
+import { type Addressee, DIMENSION_BYTES, type FrameWriter } from "./frame-writer.ts";
 
 /** Bytes that the two texts of an order take at most. */
 const ORDER_TEXTS_BYTES = 2 * (1 + 64);
-const DIMENSION_BYTES = 4;
 /** Fills of one message: their number has 16 bits. */
 const MAX_FILLS = 60_000;
 /** Orders of one message about a cancel-all. */

@@ -8,8 +8,8 @@ import { type Operation, runBatch } from "../../trading/batch.ts";
 import { type CancelTimers, checkTimeout } from "../../trading/cancel-timers.ts";
 import type { Exchange } from "../../trading/exchange.ts";
 import type { OrderEntry } from "../../trading/order-entry.ts";
+import { cancelEither } from "../../trading/order-requests.ts";
 import type { Trader } from "../../trading/types.ts";
-import type { Channels } from "../channels.ts";
 import type { SocketConnection } from "../connection.ts";
 import type { ConnectionActions } from "../connection-actions.ts";
 import type { OperationAdmission } from "../operation-admission.ts";
@@ -21,7 +21,6 @@ import { checkBatchCount, SbeRequests } from "./requests.ts";
 export interface SbeContext extends ReplyContext {
   readonly admission: OperationAdmission;
   readonly actions: ConnectionActions;
-  readonly channels: Channels;
   readonly entry: OrderEntry;
   readonly exchange: Exchange;
   readonly cancelTimers: CancelTimers;
@@ -95,21 +94,12 @@ export class SbeOperations {
     const { reader, requests, routes } = this;
     const { admission, entry } = this.context;
     switch (reader.template) {
-      case Template.placeOrder: {
-        const trader = admission.admit(connection, routes.place, "trade", now, reply);
-        const placement = requests.placement(reader, connection.origin);
-        return entry.place(trader, requests.origin, placement, now, reply);
-      }
-      case Template.cancelOrder: {
-        const { userId } = admission.admit(connection, routes.cancel, "trade", now, reply);
-        const { id, clientOrderId } = requests.canceled(reader);
-        if (clientOrderId === null) return entry.cancel(userId, id, now, reply);
-        return entry.cancelByClientId(userId, clientOrderId, now, reply);
-      }
-      case Template.amendOrder: {
-        const trader = admission.admit(connection, routes.amend, "trade", now, reply);
-        return entry.amend(trader, connection.origin, requests.amendment(reader), now, reply);
-      }
+      case Template.placeOrder:
+        return this.runOrder(connection, routes.place, now, reply);
+      case Template.cancelOrder:
+        return this.runOrder(connection, routes.cancel, now, reply);
+      case Template.amendOrder:
+        return this.runOrder(connection, routes.amend, now, reply);
       case Template.cancelAll: {
         const { userId } = admission.admit(connection, routes.cancelAll, "trade", now, reply);
         return entry.cancelAll(userId, requests.filter(reader), now, reply);
@@ -129,7 +119,7 @@ export class SbeOperations {
         });
       case Template.unsubscribe: {
         const named = requests.subscription(reader, "unsubscribe");
-        return reply.subscriptions(this.context.channels.unsubscribe(connection, named));
+        return reply.subscriptions(this.context.actions.unsubscribe(connection, named));
       }
       case Template.resume: {
         const sequence = requests.sequence(reader);
@@ -148,6 +138,11 @@ export class SbeOperations {
       default:
         throw badRequest("templateId: unknown");
     }
+  }
+
+  private runOrder(connection: SocketConnection, route: CompiledRoute, now: number, reply: SbeReply): void {
+    const trader = this.context.admission.admit(connection, route, "trade", now, reply);
+    this.operationOf(trader, connection)(now, reply);
   }
 
   private replaceQuotes(connection: SocketConnection, now: number, reply: SbeReply): void {
@@ -204,6 +199,7 @@ export class SbeOperations {
     }
   }
 
+  /** The current message as an operation on orders. @throws ApiError 40000 */
   private operationOf(trader: Trader, connection: SocketConnection): Operation {
     const { reader, requests } = this;
     const { entry } = this.context;
@@ -214,9 +210,8 @@ export class SbeOperations {
         return (now, reply) => entry.place(trader, origin, placement, now, reply);
       }
       case Template.cancelOrder: {
-        const { id, clientOrderId } = requests.canceled(reader);
-        if (clientOrderId === null) return (now, reply) => entry.cancel(trader.userId, id, now, reply);
-        return (now, reply) => entry.cancelByClientId(trader.userId, clientOrderId, now, reply);
+        const named = requests.canceled(reader);
+        return (now, reply) => cancelEither(entry, trader.userId, named, now, reply);
       }
       case Template.amendOrder: {
         const amendment = requests.amendment(reader);

@@ -19,6 +19,7 @@ import { badRequest } from "../../errors.ts";
 import { creditedTo, DIRECT } from "../../http/dispatch.ts";
 import { type Check, compileSchema } from "../../http/validate.ts";
 import { MAX_BATCH_OPERATIONS, MAX_CANCEL_AFTER_MS, MAX_QUOTES } from "../../trading/limits.ts";
+import type { NamedOrder } from "../../trading/order-requests.ts";
 import type { QuotesRequest } from "../../trading/quotes.ts";
 import * as S from "../../trading/schemas.ts";
 import type { Amendment, OrderFilter, Origin, Placement, Quote } from "../../trading/types.ts";
@@ -51,12 +52,6 @@ const checkAmendment = compileSchema(S.BatchOperations.amend);
 
 /** All quotes of a user in a market, as a request has them. */
 export type QuotesRead = Pick<QuotesRequest, "marketId" | "quotes" | "terms">;
-
-/** The order that a cancel names: by its id, or by its client order id where that is set. */
-export interface NamedOrder {
-  readonly id: number;
-  readonly clientOrderId: ClientOrderId | null;
-}
 
 export class SbeRequests {
   // Reused from request to request.
@@ -105,16 +100,16 @@ export class SbeRequests {
       marketId: block.marketId,
       outcomeId: block.outcomeId,
       terms: termsOf(block),
-      price: block.price === -1 ? null : block.price,
+      price: orNull(block.price),
       quantity: block.quantity,
       clientOrderId,
-      expiresAt: block.expiresAt === -1 ? null : block.expiresAt,
-      validUntil: block.validUntil === -1 ? null : block.validUntil,
+      expiresAt: orNull(block.expiresAt),
+      validUntil: orNull(block.validUntil),
       timestamps: (flags & OrderFlags.timestamps) !== 0,
     };
   }
 
-  /** @throws ApiError 40000 unless exactly one of the fields names an order */
+  /** @throws ApiError 40000 */
   canceled(reader: FrameReader): NamedOrder {
     const { cancelBlock: block } = this;
     reader.openBlock(codec.CancelOrder.absent);
@@ -123,9 +118,8 @@ export class SbeRequests {
     const clientOrderId = clientOrderIdOf(block.clientOrderIdLow, block.clientOrderIdHigh, text);
     const { orderId } = block;
     const isValid = (orderId === -1 || isId(orderId)) && isClientOrderId(clientOrderId);
-    if (!isValid) reject(checkCancel, { ...given("id", orderId), ...(clientOrderId !== null && { client_order_id: String(clientOrderId) }) }); // biome-ignore format: one line
-    if ((orderId === -1) === (clientOrderId === null)) throw badRequest("id: required, or else client_order_id");
-    return { id: orderId, clientOrderId };
+    if (!isValid) reject(checkCancel, { ...given("id", orderId), ...namedJson(clientOrderId) });
+    return { id: orUndefined(orderId), clientOrderId: clientOrderId ?? undefined };
   }
 
   /** @throws ApiError 40000 */
@@ -145,9 +139,9 @@ export class SbeRequests {
     }
     return {
       orderId,
-      price: price === -1 ? null : price,
-      quantity: quantity === -1 ? null : quantity,
-      validUntil: validUntil === -1 ? null : validUntil,
+      price: orNull(price),
+      quantity: orNull(quantity),
+      validUntil: orNull(validUntil),
     };
   }
 
@@ -173,12 +167,12 @@ export class SbeRequests {
       isClientOrderId(clientOrderId);
     if (!isValid) {
       const json = { ...given("market_id", marketId), ...given("outcome_id", outcomeId), ...given("side", side) };
-      reject(checkFilter, { ...json, ...(clientOrderId !== null && { client_order_id: String(clientOrderId) }) });
+      reject(checkFilter, { ...json, ...namedJson(clientOrderId) });
     }
     return {
-      marketId: marketId === -1 ? undefined : marketId,
-      outcomeId: outcomeId === -1 ? undefined : outcomeId,
-      side: side === -1 ? undefined : side,
+      marketId: orUndefined(marketId),
+      outcomeId: orUndefined(outcomeId),
+      side: orUndefined(side),
       clientOrderId: clientOrderId ?? undefined,
     };
   }
@@ -262,7 +256,7 @@ export class SbeRequests {
       });
       reject(checkQuotes, { quotes: each, ...given("expires_at", expiresAt), ...given("valid_until", validUntil) });
     }
-    const terms = { expiresAt: expiresAt === -1 ? null : expiresAt, validUntil: validUntil === -1 ? null : validUntil };
+    const terms = { expiresAt: orNull(expiresAt), validUntil: orNull(validUntil) };
     return { marketId, quotes, terms };
   }
 }
@@ -271,6 +265,9 @@ export class SbeRequests {
 export function checkBatchCount(count: number): void {
   if (count === 0 || count > MAX_BATCH_OPERATIONS) reject(checkBatch, { operations: Array(count).fill({}) });
 }
+
+const orNull = (value: number): number | null => (value === -1 ? null : value);
+const orUndefined = (value: number): number | undefined => (value === -1 ? undefined : value);
 
 const isId = (id: number): boolean => id >= 1 && id <= Number.MAX_SAFE_INTEGER;
 const isPrice = (price: number): boolean => price >= MIN_PRICE_BPS && price <= MAX_PRICE_BPS;
@@ -305,6 +302,8 @@ function reject(check: Check<unknown>, json: object): never {
 /** A field of a JSON request, left out where it is null. */
 const given = (name: string, value: number): object => (value === -1 || value === ABSENT ? {} : { [name]: value });
 
+const namedJson = (id: ClientOrderId | null): object => (id === null ? {} : { client_order_id: String(id) });
+
 /** A code as its word; one without a word as itself. */
 const word = (name: string, words: readonly string[], code: number): object =>
   code === -1 ? {} : { [name]: words[code] ?? String(code) };
@@ -319,7 +318,7 @@ function placementJson(block: codec.PlaceOrder, clientOrderId: ClientOrderId | n
     ...word("type", ORDER_TYPES.slice(0, OrderType.unboundMarket), block.orderType),
     ...word("time_in_force", TIMES_IN_FORCE, block.timeInForce),
     ...word("self_trade_prevention", SELF_TRADE_PREVENTIONS, block.selfTradePrevention),
-    ...(clientOrderId !== null && { client_order_id: String(clientOrderId) }),
+    ...namedJson(clientOrderId),
     ...given("expires_at", block.expiresAt),
     ...given("valid_until", block.validUntil),
   };
