@@ -79,6 +79,13 @@ export class DirtyOrders {
     return index;
   }
 
+  /** Records a fill: the state after it, and its id. */
+  fill(event: EngineEvent): void {
+    // First the index: the array may be replaced by a longer one.
+    const index = this.mark(event);
+    this.fills[index] = event.fillId;
+  }
+
   clear(): void {
     for (let index = 0; index < this.count; index++) this.indexes[this.slots[index]!] = 0;
     this.count = 0;

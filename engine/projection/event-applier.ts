@@ -153,7 +153,7 @@ export class EventApplier {
     const { slot, orderId, fillId } = event;
     assert(fillId === ++counters.lastEntryId, "fills and entries have no gap");
     slots.load(slot, orderId);
-    dirtyOrders.fills[dirtyOrders.mark(event)] = fillId;
+    dirtyOrders.fill(event);
     this.bookFill(event);
     const builder = this.countBuilderFill(event);
     const previousOfOrder = slots.lastFill(slot);

@@ -148,7 +148,8 @@ class Bucket {
   /** At least one request must be free. */
   add(time: number): void {
     if (this.used === this.times.length) this.grow();
-    this.times[this.index(this.used)] = time;
+    const index = this.index(this.used);
+    this.times[index] = time;
     this.used++;
   }
 
@@ -204,7 +205,8 @@ class ShardedMap implements BucketStore {
   }
 
   set(key: Key, bucket: Bucket): void {
-    (this.shards[shardOf(key)] ??= new Map<Key, Bucket>()).set(key, bucket);
+    const shard = shardOf(key);
+    (this.shards[shard] ??= new Map<Key, Bucket>()).set(key, bucket);
   }
 
   delete(key: Key): void {

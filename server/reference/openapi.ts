@@ -103,7 +103,8 @@ function* pathsOf(routes: readonly Route[], publicUrl: string, shared: SharedPar
   for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
     const item = (paths[path] ??= {});
-    item[route.method.toLowerCase()] ??= operation(route, shared, uses);
+    const method = route.method.toLowerCase();
+    item[method] ??= operation(route, shared, uses);
     yield;
     if (!route.unversioned) continue;
     const isVersioned = routes.some((other) => other.path === route.path && !other.unversioned);

@@ -52,7 +52,7 @@ export function record(packed: number, fields: Fields): Int32Array {
 
 const DEPOSIT = 1e15;
 const SHARES = 1e8;
-const CAPACITY = 1024;
+const CAPACITY = 2 ** 14;
 
 export class MemoryLog implements LogReader {
   readonly db = openSqlite(":memory:");
