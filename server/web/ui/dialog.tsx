@@ -1,5 +1,5 @@
 /** Modal dialogs, centred or as a sheet at the bottom of the window. */
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { coverPage } from "./cover.ts";
 import { Icon } from "./icon.tsx";
 import { dialogs, Toasts } from "./toast.tsx";
@@ -12,7 +12,8 @@ function useModal(onClose: () => void) {
   const depth = useRef(0);
   const close = useRef(onClose);
   close.current = onClose;
-  useEffect(() => {
+  // At once, not after the next frame: a step back may follow on what closes the sheet.
+  useLayoutEffect(() => {
     // On a phone a dialog is a sheet, which a step back closes, and a swipe down.
     if (!matchMedia(PHONE).matches) return;
     const uncover = coverPage(() => close.current());
