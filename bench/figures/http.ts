@@ -1,8 +1,9 @@
 /**
  * POST /orders with durable responses (FULL), beside a bare uWebSockets.js handler that parses the same bodies and
- * returns as many bytes, and beside a plain Fastify and better-sqlite3 service that executes the same trades: requests
- * per second of each and the ratios, at 64 and at 256 connections. The servers alternate in one run, and a ratio is the
- * median over the turns: a machine of varying speed affects all of them alike.
+ * returns as many bytes, beside a plain Fastify and better-sqlite3 service that executes the same trades, and beside a
+ * Fastify service that matches with the order book of a package, in memory alone: requests per second of each and the
+ * ratios, at 64 and at 256 connections. The servers alternate in one run, and a ratio is the median over the turns: a
+ * machine of varying speed affects all of them alike.
  */
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
@@ -25,12 +26,17 @@ const NEEDED: readonly (readonly [connections: number, ratio: number])[] = [
   [64, 0.5],
   [256, 0.8],
 ];
-const NEEDED_BESIDE_PLAIN = 5;
+const NEEDED_BESIDE: Readonly<Record<Rival, number>> = { plain: 5, memory: 1 };
 /** With more responses other than 202, the measurement is invalid. */
 const MAX_FAILED_SHARE = 0.01;
 
-type Name = "exchange" | "bare" | "plain";
-const TITLES: Record<Name, string> = { exchange: "durable orders", bare: "bare handler", plain: "plain service" };
+/** From packages that are installed on demand. */
+type Rival = "plain" | "memory";
+type Name = "exchange" | "bare" | Rival;
+const TITLES: Record<Name, string> = {
+  ...{ exchange: "durable orders", bare: "bare handler" },
+  ...{ plain: "plain service", memory: "memory service" },
+};
 
 /** Rounds of each server that took part. */
 type Rounds = ReadonlyMap<Name, Loaded[]>;
@@ -38,17 +44,17 @@ type Rounds = ReadonlyMap<Name, Loaded[]>;
 /** A fresh exchange and fresh servers for comparison, all warmed up and then measured in turn. */
 async function measure(
   connections: number,
-  hasPlain: boolean,
+  hasRivals: boolean,
 ): Promise<{ rounds: Rounds; client: LoadClient["name"] }> {
   const folder = makeFolder("bench-http");
   const exchange = await ExchangeProcess.start({ dataDir: folder, seed });
   const { requests, answerBytes } = await prepare(exchange.url);
   const servers = new Map<Name, { readonly url: string; stop(): Promise<void> }>([["exchange", exchange]]);
   servers.set("bare", await Baseline.bareHandler(answerBytes));
-  if (hasPlain) {
+  if (hasRivals) {
     const plain = await Baseline.plainService(folder, seed);
     await prepare(plain.url);
-    servers.set("plain", plain);
+    servers.set("plain", plain).set("memory", await Baseline.memoryService(folder, seed));
   }
   const client = createLoadClient(requests, folder);
   const rounds = new Map([...servers.keys()].map((name) => [name, [] as Loaded[]]));
@@ -93,7 +99,7 @@ const goals: Goal[] = [];
 let client = "";
 try {
   const missing = missingPackages(RIVALS, !smoke);
-  if (missing !== null) console.log(`  plain service: skipped, ${missing}`);
+  if (missing !== null) console.log(`  plain and memory service: skipped, ${missing}`);
   else {
     const fills = await checkSameTrades(SAME_ORDERS);
     console.log(
@@ -107,7 +113,10 @@ try {
     const servers = [...measured.rounds].map(([name, rounds]) => [name, printServer(name, rounds)]);
     results[`connections_${connections}`] = Object.fromEntries(servers);
     goals.push(printRatio(measured.rounds, "bare", connections, needed));
-    if (missing === null) goals.push(printRatio(measured.rounds, "plain", connections, NEEDED_BESIDE_PLAIN));
+    if (missing !== null) continue;
+    for (const rival of ["plain", "memory"] as const) {
+      goals.push(printRatio(measured.rounds, rival, connections, NEEDED_BESIDE[rival]));
+    }
   }
 } catch (error) {
   fail(`http: ${(error as Error).message}`);

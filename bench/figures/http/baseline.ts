@@ -1,6 +1,7 @@
 /**
- * The servers for comparison, each in its own process on a free port of 127.0.0.1: the bare handler, and the plain
- * service, which accepts the same orders in the way that one would write it within a day.
+ * The servers for comparison, each in its own process on a free port of 127.0.0.1: the bare handler; the plain service,
+ * which accepts the same orders in the way that one would write it within a day; and the memory service, which matches them
+ * with a package's order book and keeps nothing.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,10 +24,14 @@ export class Baseline {
 
   /** Its packages must be installed; it opens its database with our better-sqlite3. @param folder for its database, plain.db @param seed as the exchange takes it */
   static plainService(folder: string, seed: object): Promise<Baseline> {
-    const seedFile = join(folder, "plain-seed.json");
-    writeFileSync(seedFile, JSON.stringify(seed), { mode: 0o600 });
-    const args = [join(folder, "plain.db"), seedFile, sqlitePath()];
+    const args = [join(folder, "plain.db"), writeSeed(folder, seed), sqlitePath()];
     return Baseline.start(new Child("the plain service", "../bench/rivals/plain-service.js", args, {}));
+  }
+
+  /** Its packages must be installed. @param folder for a copy of the seed */
+  static memoryService(folder: string, seed: object): Promise<Baseline> {
+    const args = [writeSeed(folder, seed)];
+    return Baseline.start(new Child("the memory service", "../bench/rivals/memory-service.js", args, {}));
   }
 
   private static async start(child: Child): Promise<Baseline> {
@@ -37,4 +42,10 @@ export class Baseline {
     this.child.process.kill("SIGTERM");
     await this.child.ended;
   }
+}
+
+function writeSeed(folder: string, seed: object): string {
+  const file = join(folder, "rival-seed.json");
+  writeFileSync(file, JSON.stringify(seed), { mode: 0o600 });
+  return file;
 }
