@@ -6,7 +6,7 @@
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import Fastify from "fastify";
+import { BUY, queued, Refusal, serve } from "./front.js";
 
 const Database = createRequire(import.meta.url)(process.argv[4]);
 const db = new Database(process.argv[2]);
@@ -34,7 +34,6 @@ const setPosition = db.prepare(
 const seed = JSON.parse(readFileSync(process.argv[3], "utf8"));
 const users = new Map();
 const markets = new Map();
-const [BUY, SELL] = [1, 2];
 let lastOrderId = 0;
 let lastOutcomeId = 0;
 db.transaction(() => {
@@ -48,13 +47,6 @@ for (const [i, { slug, outcomes }] of seed.markets.entries()) {
   const id = i + 1;
   const market = { id, slug, outcomes: outcomes.map((name) => ({ id: ++lastOutcomeId, name, bids: [], asks: [] })) };
   markets.set(id, market).set(slug, market);
-}
-
-class Refusal extends Error {
-  constructor(status, code, message) {
-    super(message);
-    Object.assign(this, { status, code });
-  }
 }
 
 function sharesOf(user, outcome) {
@@ -151,17 +143,7 @@ const place = db.transaction((user, body, now) => {
   if (status !== "open") updateOrder.run(order.remaining, status, id);
   if (status === "canceled") hold(order, -order.remaining);
   else if (order.remaining > 0) rest(order, outcome);
-  const told = {
-    ...body,
-    id,
-    client_order_id: null,
-    remaining: quantity,
-    filled: 0,
-    type: "limit",
-    time_in_force: "gtc",
-  };
-  const rules = { post_only: false, self_trade_prevention: "cancel_taker", expires_at: null, builder_code: null };
-  return { ...told, ...rules, status: "queued", reason: null, created_at: now, updated_at: now, trades: [] };
+  return queued(body, id, now);
 });
 
 const cancelAll = db.transaction((user) => {
@@ -184,44 +166,9 @@ const split = db.transaction((user, { market_id, quantity }) => {
   return { market_id, quantity };
 });
 
-const integer = (minimum, maximum) => ({ type: "integer", minimum, maximum });
-const id = integer(1, Number.MAX_SAFE_INTEGER);
-const quantity = integer(1, 1e9);
-const body = (properties) => ({
-  type: "object",
-  additionalProperties: false,
-  required: Object.keys(properties),
-  properties,
-});
-const orderBody = body({ market_id: id, outcome_id: id, side: integer(BUY, SELL), price: integer(1, 9_999), quantity });
-const splitBody = body({ market_id: id, quantity });
-const done = (data) => ({ code: 0, msg: "ok", data });
-
-const app = Fastify();
-app.decorateRequest("user", null);
-app.setErrorHandler((error, _request, reply) => {
-  const { message, statusCode = 500, status = statusCode, code = 50_000 } = error;
-  reply.code(status).send({ code: error.validation ? 40_000 : code, msg: message, data: null });
+await serve(users, markets, {
+  ...{ place, split, cancelAll },
   // What a failed commit left in memory is not in the database.
-  if (status === 500) process.exit(1);
+  failed: () => process.exit(1),
+  closed: () => db.close(),
 });
-const signedIn = (request, _reply, next) => {
-  request.user = users.get(request.headers.authorization?.slice("Bearer ".length));
-  next(request.user === undefined ? new Refusal(401, 40_100, "unknown token") : undefined);
-};
-const post = (path, schema, work) =>
-  app.post(path, { schema: { body: schema }, onRequest: signedIn }, (request, reply) => {
-    reply.code(202).send(done(work(request.user, request.body, Date.now())));
-  });
-post("/api/v1/orders", orderBody, place);
-post("/api/v1/wallet/split", splitBody, split);
-app.delete("/api/v1/orders", { onRequest: signedIn }, (request, reply) => {
-  reply.code(202).send(done(cancelAll(request.user)));
-});
-app.get("/api/v1/markets/:slug", (request, reply) => {
-  const { id, slug, outcomes } = markets.get(request.params.slug);
-  reply.send(done({ id, slug, outcomes: outcomes.map((outcome) => ({ id: outcome.id, name: outcome.name })) }));
-});
-process.once("SIGTERM", () => app.close().then(() => db.close()));
-await app.listen({ host: "127.0.0.1", port: 0 });
-console.log(`port ${app.server.address().port}`);
