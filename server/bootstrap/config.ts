@@ -11,6 +11,7 @@ import { ConfigError } from "../errors.ts";
 import { isAddressRange } from "../http/client-address.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits } from "../http/rate-limiter.ts";
 import { readSocialProviders, type SocialProvider } from "../sign-in/social-sign-in.ts";
+import { isObject } from "../util/is-object.ts";
 import { type AddressRule, readAddressRule } from "../wallet/withdrawal-address.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
 
@@ -242,7 +243,7 @@ function readRateLimits(value: string): RateLimits | null {
 function readRateLimitObject(value: string): object {
   try {
     const parsed: unknown = JSON.parse(value);
-    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return parsed;
+    if (isObject(parsed)) return parsed;
   } catch {
     // Falls through to the one message for all wrong values.
   }
