@@ -6,15 +6,17 @@ import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { parentPort, workerData } from "node:worker_threads";
 import type { CrowdQuestion, CrowdReport, CrowdSetup } from "../figures/sockets/crowd.ts";
-import { clientFrame, LENGTH_IN_2, LENGTH_IN_8, PING, PONG, TEXT } from "../support/client-frames.ts";
+import { BINARY, clientFrame, LENGTH_IN_2, LENGTH_IN_8, PING, PONG, TEXT } from "../support/client-frames.ts";
+import { BOOK_UPDATED, TEMPLATE_AT } from "../support/sbe-frames.ts";
 
 const { url, path, count, message, recorded } = workerData as CrowdSetup;
 const root = new URL(url);
 const memory = Buffer.alloc(256 * 1024);
 const HEAD_END = "\r\n\r\n";
 const CONNECTING = 200;
-/** Texts that hold this are counted. */
-const COUNTED = Buffer.from('{"event":"book.updated"');
+const [protocol, counted] = message instanceof Uint8Array ? ["sbe", BINARY] : ["json", TEXT];
+/** A text that begins so is counted. */
+const TEXT_START = Buffer.from('{"event":"book.updated"');
 
 let frames = 0;
 let bytes = 0;
@@ -49,7 +51,7 @@ class Member {
     const key = randomBytes(16).toString("base64");
     this.socket.write(
       `GET ${path} HTTP/1.1\r\nHost: ${root.host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
-        `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}${HEAD_END}`,
+        `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\nSec-WebSocket-Protocol: ${protocol}${HEAD_END}`,
     );
   }
 
@@ -64,7 +66,7 @@ class Member {
       if (end < 0) return this.keep(data);
       data = data.subarray(end + HEAD_END.length);
       this.isUpgraded = true;
-      if (message !== null) this.socket.write(clientFrame(TEXT, Buffer.from(message)));
+      if (message !== null) this.socket.write(clientFrame(counted, Buffer.from(message)));
       this.opened();
     }
     let at = 0;
@@ -92,11 +94,17 @@ class Member {
 
   private receiveFrame(first: number, data: Buffer, payload: number, length: number): void {
     if (first === PING) this.socket.write(clientFrame(PONG, data.subarray(payload, payload + length)));
-    if (first !== TEXT || data.compare(COUNTED, 0, COUNTED.length, payload, payload + COUNTED.length) !== 0) return;
+    if (first !== counted || !isBookUpdate(data, payload, length)) return;
     frames++;
     bytes += length;
     if (this.records && texts.length < recorded) texts.push(data.toString("latin1", payload, payload + length));
   }
+}
+
+function isBookUpdate(data: Buffer, payload: number, length: number): boolean {
+  if (protocol === "sbe") return data.readUInt16LE(payload + TEMPLATE_AT) === BOOK_UPDATED;
+  if (length < TEXT_START.length) return false;
+  return data.compare(TEXT_START, 0, TEXT_START.length, payload, payload + TEXT_START.length) === 0;
 }
 
 const members: Member[] = [];

@@ -1,6 +1,6 @@
 /**
- * The cost of subscribers. 1. A thousand subscribers of one busy book: messages per second that reach them, alternating
- * with a bare uWebSockets.js that publishes the same messages. 2. POST /orders with a thousand idle subscribers
+ * The cost of subscribers. 1. A thousand subscribers of one busy book, in JSON and in SBE: messages per second that reach
+ * them, alternating with a bare uWebSockets.js that publishes the same messages as JSON. 2. POST /orders with a thousand idle subscribers
  * connected and without, alternating. 3. Memory of twenty thousand idle sockets, or of as many as the limit of open
  * files permits.
  */
@@ -9,7 +9,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Side } from "../../engine/constants.ts";
 import { assert } from "../../engine/util/assert.ts";
-import { Api } from "../support/api.ts";
+import { Api, dataOf } from "../support/api.ts";
 import { Child } from "../support/child.ts";
 import { ClientFrames } from "../support/client-frames.ts";
 import { ExchangeProcess } from "../support/exchange-process.ts";
@@ -17,11 +17,12 @@ import { makeFolder, removeFolder } from "../support/folder.ts";
 import { itemAt } from "../support/item-at.ts";
 import { randomFrom } from "../support/random.ts";
 import { fail, grouped, median, printHead, printResult } from "../support/report.ts";
+import { subscribeToBook } from "../support/sbe-frames.ts";
 import { operationId, SocketLoad } from "../support/socket-load.ts";
 import { UNBOUNDED_TERMS } from "../support/terms.ts";
 import { createLoadClient } from "./http/load.ts";
 import * as http from "./http/workload.ts";
-import { Crowd } from "./sockets/crowd.ts";
+import { Crowd, type CrowdReport } from "./sockets/crowd.ts";
 
 const smoke = process.argv.includes("--smoke");
 const ROUNDS = smoke ? 1 : 5;
@@ -35,6 +36,8 @@ const RECORDED = 2_000;
 /** Open files of a process besides its sockets. */
 const OTHER_FILES = 150;
 const NEEDED_FAN_OUT = 0.5;
+/** SBE's messages a second of JSON's. */
+const NEEDED_SBE_FAN_OUT = 0.95;
 const NEEDED_PLACEMENTS = 0.7;
 const NEEDED_SOCKET_BYTES = 10_000;
 const WS_PATH = "/api/v1/ws";
@@ -69,32 +72,53 @@ function placements(market: number, outcome: number, count: number): ClientFrame
   return frames;
 }
 
-/** Messages a second to each kind of server's subscribers, round by round. */
-async function fanOut(): Promise<{ ours: number[]; bare: number[]; bytes: number; ordersPerSecond: number }> {
+interface FanOut {
+  readonly json: number[];
+  readonly sbe: number[];
+  readonly bare: number[];
+  readonly bytes: number;
+  readonly ordersPerSecond: number;
+}
+
+/** Messages a second to each kind of subscribers, round by round. */
+async function fanOut(): Promise<FanOut> {
   const folder = makeFolder("bench-sockets");
   const exchange = await ExchangeProcess.start({ dataDir: folder, seed });
   const api = new Api(exchange.url, 1);
   await api.open();
   const [market] = await api.markets(["busy"]);
-  api.close();
   const outcome = itemAt(market!.outcomes, 0).id;
   const crowdOf = { path: WS_PATH, count: SUBSCRIBERS, recorded: RECORDED };
-  const [ours, bare, rates]: number[][] = [[], [], []];
+  const [json, sbe, bare, rates]: number[][] = [[], [], [], []];
   const recording = join(folder, "messages.json");
   let bytes = 0;
-  for (let round = smoke ? 1 : 0; round <= ROUNDS; round++) {
-    const crowd = await Crowd.open({ ...crowdOf, url: exchange.url, message: subscribe(market!.id, outcome) });
+  /** The maker's orders are JSON in either case. */
+  const trade = async (message: string | Uint8Array): Promise<{ perSecond: number; report: CrowdReport }> => {
+    const crowd = await Crowd.open({ ...crowdOf, url: exchange.url, message });
     const maker = await SocketLoad.open(exchange.url, MAKER);
     const operations = { frames: placements(market!.id, outcome, FAN_OUT_ORDERS), ordersPerFrame: 1 };
-    const { perSecond, report } = await crowd.during(async () => {
+    const delivered = await crowd.during(async () => {
       const { accepted, seconds } = await maker.send(operations, WINDOW);
       assert(accepted === FAN_OUT_ORDERS, "every order is accepted");
       rates!.push(accepted / seconds);
     });
-    assert(report.closed === 0, "no subscriber was closed");
+    assert(delivered.report.closed === 0, "no subscriber was closed");
+    assert(delivered.report.frames > 0, "the subscribers see the book change");
     maker.close();
     await crowd.end();
+    // Every trade finds an empty book.
+    await api.each(1, async (_, send) => {
+      dataOf("/orders", await send(api.bytes("DELETE", "/orders", MAKER)));
+    });
     await exchange.quiet();
+    return delivered;
+  };
+  const tradeInSbe = (): ReturnType<typeof trade> => trade(subscribeToBook(market!.id, outcome));
+  for (let round = smoke ? 1 : 0; round <= ROUNDS; round++) {
+    // Neither format is always the first.
+    const sbeFirst = round % 2 === 1 ? await tradeInSbe() : null;
+    const { perSecond, report } = await trade(subscribe(market!.id, outcome));
+    const inSbe = sbeFirst ?? (await tradeInSbe());
     writeFileSync(recording, JSON.stringify(report.texts));
     bytes = median(report.texts.map((text) => text.length));
     const publisher = new Child(
@@ -110,12 +134,14 @@ async function fanOut(): Promise<{ ours: number[]; bare: number[]; bytes: number
     await publisher.ended;
     // The round before the first warms both up.
     if (round === 0) continue;
-    ours!.push(perSecond);
+    json!.push(perSecond);
+    sbe!.push(inSbe.perSecond);
     bare!.push(published.perSecond);
   }
+  api.close();
   await exchange.stop();
   removeFolder(folder);
-  return { ours: ours!, bare: bare!, bytes, ordersPerSecond: median(rates!) };
+  return { json: json!, sbe: sbe!, bare: bare!, bytes, ordersPerSecond: median(rates!) };
 }
 
 /** POST /orders a second with idle subscribers connected, and without, round by round. */
@@ -171,12 +197,17 @@ const shown = (values: readonly number[]): string => values.map((value) => value
 
 printHead("sockets", `${grouped(SUBSCRIBERS)} subscribers of one book; ${grouped(IDLE_SOCKETS)} idle sockets; FULL`);
 try {
-  const { ours, bare, bytes, ordersPerSecond } = await fanOut();
-  const fan = ratios(ours, bare);
+  const { json, sbe, bare, bytes, ordersPerSecond } = await fanOut();
+  const fan = ratios(json, bare);
+  const binary = ratios(sbe, json);
   console.log(
-    `  a busy book reaches them with ${grouped(median(ours))} messages/s of ${bytes} bytes (at ` +
+    `  a busy book reaches them with ${grouped(median(json))} messages/s of ${bytes} bytes (at ` +
       `${grouped(ordersPerSecond)} orders/s), bare publish ${grouped(median(bare))}: ${median(fan).toFixed(2)} ` +
       `(${shown(fan)}), needed ${NEEDED_FAN_OUT}`,
+  );
+  console.log(
+    `  in SBE: ${grouped(median(sbe))} messages/s, ${median(binary).toFixed(2)} of JSON's (${shown(binary)}), ` +
+      `needed ${NEEDED_SBE_FAN_OUT}`,
   );
   const { crowded, alone } = await placing();
   const held = ratios(crowded, alone);
@@ -189,10 +220,11 @@ try {
     `  ${grouped(sockets)} idle sockets, each subscribed to a book: ${grouped(bytesEach)} bytes each, needed: less than ` +
       grouped(NEEDED_SOCKET_BYTES),
   );
-  const fanOutFigures = { ours: median(ours), bare: median(bare), ratio: median(fan), needed: NEEDED_FAN_OUT };
+  const fanOutFigures = { ours: median(json), bare: median(bare), ratio: median(fan), needed: NEEDED_FAN_OUT };
+  const sbeFigures = { sbe: median(sbe), json: median(json), ratio: median(binary), needed: NEEDED_SBE_FAN_OUT };
   const placingFigures = { idle: median(crowded), none: median(alone), ratio: median(held), needed: NEEDED_PLACEMENTS };
   const idle = { sockets, bytes_each: Math.round(bytesEach), needed: NEEDED_SOCKET_BYTES };
-  printResult({ bench: "sockets", fan_out: fanOutFigures, placing: placingFigures, idle });
+  printResult({ bench: "sockets", fan_out: fanOutFigures, sbe_fan_out: sbeFigures, placing: placingFigures, idle });
 } catch (error) {
   fail(`sockets: ${(error as Error).message}`);
 }

@@ -5,16 +5,19 @@
  *   header, 24 bytes   0 blockLength | 2 templateId | 4 schemaId | 6 version | 8 messageLength | 12 index | 14 rate | 16 id
  *   PlaceOrder, 48     0 outcomeId | 4 price | 8 quantity | 12 marketId | 16 expiresAt | 24 validUntil | 32 clientOrderId
  *                      40 side | 41 type | 42 time in force | 43 self-trade prevention | 44 flags, then two texts
+ *   Subscribe, 8       0 channel | 4 outcomeId, then the group of markets: 0 length of an entry | 2 entries | 4 marketId
  */
 import { assert } from "../../engine/util/assert.ts";
 
 /** Templates. */
 const PLACE_ORDER = 1;
 const BATCH = 8;
+const SUBSCRIBE = 9;
 export const REJECTED = 101;
 export const ORDER_ACCEPTED = 102;
 export const DONE = 103;
 export const ORDER_UPDATED = 201;
+export const BOOK_UPDATED = 212;
 /** Offsets in a message, from its header. */
 export const TEMPLATE_AT = 2;
 export const LENGTH_AT = 8;
@@ -24,6 +27,11 @@ const PLACE_ORDER_BLOCK = 48;
 /** Block and two empty texts, up to a multiple of 8. */
 const PLACE_ORDER_BYTES = HEADER_BYTES + PLACE_ORDER_BLOCK + 8;
 const BATCH_BLOCK = 8;
+const SUBSCRIBE_BLOCK = 8;
+/** Block and a group of one market. */
+const SUBSCRIBE_BYTES = HEADER_BYTES + SUBSCRIBE_BLOCK + 8;
+const MARKET_ENTRY_BYTES = 4;
+const BOOK_CHANNEL = 0;
 const NULL_U64 = 2n ** 64n - 1n;
 
 /** The fields of an order as JSON names them. */
@@ -48,6 +56,18 @@ export function placeOrder(order: SbeOrder, id: number, clientOrderId: bigint | 
   message.writeBigUInt64LE(clientOrderId ?? NULL_U64, at + 32);
   message.writeUInt8(order.side, at + 40);
   message.fill(0xff, at + 41, at + 44);
+  return message;
+}
+
+/** Subscribes to the book of one outcome. */
+export function subscribeToBook(market: number, outcome: number): Buffer {
+  const message = messageOf(SUBSCRIBE, SUBSCRIBE_BLOCK, SUBSCRIBE_BYTES, 1);
+  message.writeUInt8(BOOK_CHANNEL, HEADER_BYTES);
+  message.writeUInt32LE(outcome, HEADER_BYTES + 4);
+  const group = HEADER_BYTES + SUBSCRIBE_BLOCK;
+  message.writeUInt16LE(MARKET_ENTRY_BYTES, group);
+  message.writeUInt16LE(1, group + 2);
+  message.writeUInt32LE(market, group + 4);
   return message;
 }
 

@@ -8,9 +8,9 @@ export interface CrowdSetup {
   /** Of the WebSocket. */
   readonly path: string;
   readonly count: number;
-  /** The message that each socket sends once it is connected; null for none. */
-  readonly message: string | null;
-  /** How many of the texts that the first one counts are kept. */
+  /** What each socket sends once it is connected, text in JSON and bytes in SBE; null for nothing. */
+  readonly message: string | Uint8Array | null;
+  /** How many of the texts that the first socket counts are kept; none in SBE. */
   readonly recorded: number;
 }
 
