@@ -21,6 +21,7 @@ const ROOMS = [
   "sign-in",
   "accounts",
   "queries",
+  "book-history",
   "writes",
   "messages",
   "http",

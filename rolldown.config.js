@@ -26,6 +26,7 @@ const entries = {
   "log-thread": "engine/log/log-thread.ts",
   "projector-thread": "engine/projection/projector-thread.ts",
   "log-upkeep-worker": "server/service/log-upkeep-worker.ts",
+  "book-history-worker": "server/service/book-history-worker.ts",
   "history-worker": "server/queries/history-worker.ts",
   "password-worker": "server/sign-in/password-worker.ts",
   "picture-worker": "server/markets/picture-worker.ts",
@@ -50,6 +51,7 @@ const past = { past: "bench/demo/past/main.ts" };
  */
 const BUNDLED = new Set([
   "@node-oauth/oauth2-server",
+  "hyparquet-writer",
   "jose",
   "libphonenumber-js",
   "msgpackr",

@@ -121,6 +121,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   lifecycle.phase = "ready";
   overdue.begin();
   operators.upkeep.check();
+  operators.bookHistory.check();
   operators.life.refuseOverdueProposals(systemClock.now());
   logger.info({ host: config.host, port, restored, engineThreads: config.engineThreads }, "ready");
   if (config.network) printGreeting(config, publicUrl.site(), port);

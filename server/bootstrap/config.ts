@@ -32,6 +32,9 @@ export interface Config {
   readonly maxSocketsPerAddress: number;
   /** Days that archives of the log are kept; 0: all are kept. */
   readonly logDays: number;
+  /** Files of book history are made, and kept for so many days; 0: for ever. */
+  readonly history: boolean;
+  readonly historyDays: number;
   readonly seedFile: string | null;
   /** The fee for merging, BPS of the 1 USDC of each complete set. */
   readonly mergeFeeBps: number;
@@ -72,6 +75,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     trustedProxies: readTrustedProxies(given.TRUSTED_PROXIES),
     maxSocketsPerAddress: given.MAX_SOCKETS_PER_ADDRESS,
     logDays: readLogDays(given.LOG_DAYS),
+    history: given.HISTORY === "on",
+    historyDays: given.HISTORY_DAYS,
     seedFile: readFileName("SEED_FILE", given.SEED_FILE),
     mergeFeeBps: given.MERGE_FEE,
     mailIntervalMs: 1_000 * given.MAIL_INTERVAL,

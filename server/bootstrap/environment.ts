@@ -39,6 +39,8 @@ export const Environment = Type.Object({
     "full: a commit survives a power loss; normal: a crash of the process; off: for benchmarks",
   ),
   LOG_DAYS: integer(0, 0, MAX_LOG_DAYS, "days that archives of the log are kept, at least 7; 0: all are kept"),
+  HISTORY: choice("on", ["on", "off"], "on: files of book history are made every hour"),
+  HISTORY_DAYS: integer(0, 0, MAX_LOG_DAYS, "days that files of book history are kept; 0: all are kept"),
   SEED_FILE: optional("a JSON file of users, events and markets"),
   LOG_LEVEL: choice("info", ["fatal", "error", "warn", "info", "debug", "trace", "silent"], "the minimum level logged"),
   RATE_LIMITS: text("on", "on, off, or a JSON object that overrides single limits"),

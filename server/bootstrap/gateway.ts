@@ -20,6 +20,7 @@ import { registerRoutes } from "../http/server.ts";
 import { StaticSite } from "../http/static-site.ts";
 import type { Logger } from "../logger.ts";
 import { createMarketAdminRoutes, type MarketAdminRouteContext } from "../markets/admin-routes.ts";
+import { createHistoryRoutes } from "../markets/history-routes.ts";
 import { createProposalRoutes } from "../markets/proposal-routes.ts";
 import { createMarketRoutes, type MarketRouteContext } from "../markets/routes.ts";
 import { createWatchlistRoutes } from "../markets/watchlist-routes.ts";
@@ -131,6 +132,7 @@ function createMetrics(options: GatewayOptions, sockets: Sockets): Metrics {
     journalPath: database.journalPath,
     archives: database.archives,
     upkeep: operators.upkeep,
+    bookHistory: operators.bookHistory,
     output: options.output,
     unready: lifecycle.unready,
     batchCommands: threads.batchCommands.map((memory) => new Histogram(memory)),
@@ -166,6 +168,7 @@ export function createRoutes(context: RouteContext): Route[] {
     ...createProposalRoutes(context),
     ...createWatchlistRoutes(context),
     ...createMarketRoutes(context),
+    ...createHistoryRoutes(context),
     ...createWalletRoutes(context),
     ...createNotificationRoutes(context),
     ...createMoneyAdminRoutes(context),

@@ -3,10 +3,12 @@ import { Reason } from "../../engine/constants.ts";
 import { loadApprovals, loadPendingWithdrawals } from "../../engine/projection/load/wallet.ts";
 import { Approvals } from "../accounts/approvals.ts";
 import { Suspensions } from "../accounts/suspensions.ts";
+import { historyFolder } from "../book-history/history-folder.ts";
 import type { Logger } from "../logger.ts";
 import { MarketLifecycle } from "../markets/lifecycle.ts";
 import { Pictures } from "../markets/pictures.ts";
 import { textReply } from "../orders/json-reply.ts";
+import { BookHistory } from "../service/book-history.ts";
 import { LogUpkeep } from "../service/log-upkeep.ts";
 import { Withdrawals } from "../wallet/withdrawals.ts";
 import type { AccountServices } from "./account-services.ts";
@@ -50,11 +52,26 @@ export function createOperatorServices(options: OperatorOptions) {
         entry.cancelAll(userId, {}, exchange.clock.now(), textReply(done, done), Reason.operator);
       }),
   });
-  return { approvals, withdrawals, life, pictures, suspensions, upkeep: createUpkeep(options) };
+  return {
+    approvals,
+    withdrawals,
+    life,
+    pictures,
+    suspensions,
+    upkeep: createUpkeep(options),
+    bookHistory: createBookHistory(options),
+  };
 }
 
 function createUpkeep({ config, database, trading, logger }: OperatorOptions): LogUpkeep {
   const { path: tables, journalPath: journal, archives, logSince: since } = database;
   const job = { journal, tables, archives, logDays: config.logDays };
   return new LogUpkeep({ job, since, logger, progress: trading.progress, writer: trading.writer });
+}
+
+function createBookHistory({ config, database, logger }: OperatorOptions): BookHistory {
+  const { path: tables, journalPath: journal, archives, logSince: since } = database;
+  const { dataDir, historyDays: days } = config;
+  const job = { log: { journal, archives }, tables, folder: historyFolder(dataDir), days };
+  return new BookHistory({ job: config.history ? job : null, dataDir, since, logger });
 }

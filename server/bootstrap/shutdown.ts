@@ -86,7 +86,8 @@ export function createShutdown(options: ShutdownOptions): (signal: string) => Pr
     await rejectNewWork(options);
     if (!hasFailed) await finishTrading(options);
     gateway.hub.shutDown();
-    await Promise.all([trading.history.close(), identity.notifier.close(), options.operators.upkeep.close()]);
+    const { upkeep, bookHistory } = options.operators;
+    await Promise.all([trading.history.close(), identity.notifier.close(), upkeep.close(), bookHistory.close()]);
     options.app.close();
     options.lock.close();
     logger.info("stopped");

@@ -72,7 +72,10 @@ export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
     setInterval(() => hub.tick(clock.now()), SOCKET_TICK_MS),
     setInterval(() => hub.endUnauthenticated(clock.now()), EXPIRY_TICK_MS),
     setInterval(() => sweep(options), SWEEP_TICK_MS),
-    setInterval(() => operators.upkeep.check(), UPKEEP_TICK_MS),
+    setInterval(() => {
+      operators.upkeep.check();
+      operators.bookHistory.check();
+    }, UPKEEP_TICK_MS),
     setInterval(() => notifying.notificationMails.check(clock.now()), MAILS_TICK_MS),
   ];
 }

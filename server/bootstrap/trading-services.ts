@@ -7,6 +7,7 @@ import { loadCancelTimers } from "../../engine/projection/load/accounts.ts";
 import { loadUpdateSequences } from "../../engine/projection/load/orders.ts";
 import type { MicroClock } from "../../engine/util/micro-clock.ts";
 import type { Accounts } from "../accounts/accounts.ts";
+import { historyFolder } from "../book-history/history-folder.ts";
 import { Idempotency } from "../http/idempotency.ts";
 import type { Logger } from "../logger.ts";
 import { MarketCatalog } from "../markets/catalog.ts";
@@ -63,7 +64,8 @@ export function createTradingServices(options: TradingOptions) {
   const { ledger, registry } = options.loaded;
   const projected = new ProjectedReads(threads.progress, threads.projectorWaker, clock.now);
   const { exchange, counters, timeline } = createExchange(options, projected);
-  const files = { tables: database.path, journal: database.journalPath };
+  const bookHistory = historyFolder(config.dataDir);
+  const files = { tables: database.path, journal: database.journalPath, bookHistory };
   const faults = new LogFaults(options.logger);
   for (const fault of database.logFaults) faults.report(fault);
   const history = new History(files, projected, faults, options.onThreadLost("history"));

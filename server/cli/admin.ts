@@ -22,6 +22,7 @@ import {
   requestOf,
   UsageError,
 } from "./commands.ts";
+import { makeHistoryOf } from "./history.ts";
 import { printLog } from "./log.ts";
 import { rebuild } from "./rebuild.ts";
 import { shown, shownFindings } from "./show.ts";
@@ -42,6 +43,7 @@ async function main(argv: readonly string[]): Promise<number> {
   if (command.words === "verify") return verify(given[0]?.value);
   if (command.words === "rebuild") return rebuildHere(given.some(({ field }) => field.field === "replace"));
   if (command.words === "log") return log(given);
+  if (command.words === "history") return history(given);
   if (command.words === "backup") {
     const isOverwriting = given.some(({ field }) => field.field === "overwrite");
     const backup = await backUp(readConfig(process.env).dataDir, String(given[0]?.value), isOverwriting);
@@ -92,6 +94,14 @@ async function log(given: readonly Given[]): Promise<number> {
   process.stdout.on("error", () => process.exit(0));
   await printLog(readConfig(process.env).dataDir, query, process.stdout);
   return 0;
+}
+
+/** Days that can't be made any more are an error. */
+function history(given: readonly Given[]): number {
+  const [from, to] = ["from", "to"].map((name) => String(given.find(({ field }) => field.field === name)?.value));
+  const made = makeHistoryOf(readConfig(process.env).dataDir, from!, to!);
+  print(made);
+  return made.missing.length > 0 ? 1 : 0;
 }
 
 function rebuildHere(replaces: boolean): number {

@@ -102,6 +102,12 @@ export const COMMANDS: readonly AdminCommand[] = [
     field("", "secrets", "flag"),
   ),
   command(
+    "history",
+    "local",
+    "make the files of book history of these days (UTC) from the log or its archives, where they are missing",
+    [field("FROM", "from"), field("TO", "to")],
+  ),
+  command(
     "backup",
     "local",
     "write consistent copies of the tables and the log, also while the server runs, and check them",

@@ -106,6 +106,10 @@ class ControlReply extends JsonReply implements RequestReply {
     this.fail(new Error("no route for operators redirects"));
   }
 
+  file(): void {
+    this.fail(new Error("no route for operators responds with a file"));
+  }
+
   stream(): void {
     this.fail(new Error("no route for operators streams its response"));
   }

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { systemClock } from "../../engine/util/clock.ts";
-import { type ApiError, asApiError } from "../errors.ts";
+import { type ApiError, asApiError, badRequest } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
 import { JsonReply } from "../orders/json-reply.ts";
 import type { Counters } from "../util/counters.ts";
@@ -19,7 +19,7 @@ import { encodeJson } from "./message-pack.ts";
 import { RateLimited, type RateState } from "./rate-limiter.ts";
 import type { RequestHead } from "./request-head.ts";
 import type { ResponseThrottle } from "./response-throttle.ts";
-import type { RequestReply } from "./route.ts";
+import type { FileResponse, RequestReply } from "./route.ts";
 import type { SecurityHeaders } from "./security-headers.ts";
 import type { SiteResponse } from "./static-site.ts";
 
@@ -75,6 +75,7 @@ const STATUS_LINES: Readonly<Record<number, string>> = {
   201: "201 Created",
   202: "202 Accepted",
   204: "204 No Content",
+  206: "206 Partial Content",
   302: "302 Found",
   304: "304 Not Modified",
   400: "400 Bad Request",
@@ -84,6 +85,7 @@ const STATUS_LINES: Readonly<Record<number, string>> = {
   405: "405 Method Not Allowed",
   409: "409 Conflict",
   413: "413 Payload Too Large",
+  416: "416 Range Not Satisfiable",
   422: "422 Unprocessable Entity",
   429: "429 Too Many Requests",
   500: "500 Internal Server Error",
@@ -218,6 +220,11 @@ export class HttpReply extends JsonReply implements RequestReply {
     void this.writeChunks(type, fileName, chunks);
   }
 
+  file(file: FileResponse, chunks: AsyncIterable<Uint8Array>): void {
+    if (this.isLast) this.error(badRequest("Transfer-Encoding: a request for a file must have no body"));
+    else void this.writeFile(file, chunks);
+  }
+
   error(error: ApiError, allow: string | null = null): void {
     logInternal(this.options.logger, error, this.requestId);
     if (this.done) return;
@@ -244,7 +251,7 @@ export class HttpReply extends JsonReply implements RequestReply {
   }
 
   /** Responds with a file of the static site. */
-  file({ status, lines, body }: SiteResponse): void {
+  siteFile({ status, lines, body }: SiteResponse): void {
     this.finish(() => {
       this.res.writeStatus(statusLine(status)).writeHeader("Content-Type", lines);
       this.res.writeHeader("X-Request-Id", this.requestId);
@@ -308,9 +315,9 @@ export class HttpReply extends JsonReply implements RequestReply {
     });
   }
 
-  private writeHead(status: number, type: string | null): void {
+  private writeHead(status: number, type: string | null, cache = this.options.cache): void {
     const { res, rate } = this;
-    const { securityHeaders, isOwn, cache } = this.options;
+    const { securityHeaders, isOwn } = this.options;
     const shown = type ?? (this.packed ? MESSAGE_PACK : "application/json");
     const lines =
       cache === null || status >= 400
@@ -392,6 +399,55 @@ export class HttpReply extends JsonReply implements RequestReply {
       this.res.onWritable(() => {
         resolve();
         return true;
+      });
+    });
+  }
+
+  private async writeFile(file: FileResponse, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    const { status, type, name, length, cache } = file;
+    const writeHead = (): void => {
+      this.isSent = true;
+      this.writeHead(status, type, cache);
+    };
+    this.header("Content-Disposition", `attachment; filename="${name}"`);
+    try {
+      for await (const chunk of chunks) {
+        if (this.isAborted) return;
+        if (this.options.isHead) return this.finish(() => this.writeFileLength(writeHead, length));
+        await this.writePart(chunk, length, writeHead);
+      }
+    } catch (error) {
+      if (this.isSent) return this.truncate(asApiError(error));
+      this.headers = null;
+      this.fail(error);
+    }
+  }
+
+  private writeFileLength(writeHead: () => void, length: number): void {
+    writeHead();
+    this.res.writeHeader("Content-Length", String(length));
+    this.endEmpty();
+  }
+
+  /** Resolves when the connection has taken the bytes, or is gone. @param length of all bytes, after which it ends */
+  private async writePart(chunk: Uint8Array, length: number, writeHead: () => void): Promise<void> {
+    const { res } = this;
+    let isTaken = false;
+    let start = 0;
+    res.cork(() => {
+      if (!this.isSent) writeHead();
+      start = res.getWriteOffset();
+      const [ok, done] = res.tryEnd(chunk, length);
+      isTaken = ok || done;
+    });
+    this.options.counters.http.sent(chunk);
+    if (isTaken) return;
+    await new Promise<void>((resolve) => {
+      this.onAborted = resolve;
+      res.onWritable((offset) => {
+        const [ok, done] = res.tryEnd(chunk.subarray(offset - start), length);
+        if (ok || done) resolve();
+        return ok || done;
       });
     });
   }

@@ -15,6 +15,18 @@ import { NoQuery } from "./schemas.ts";
 /** The path of every route that isn't `unversioned`. */
 export const API_BASE = "/api/v1";
 
+/** What precedes the bytes of a file. */
+export interface FileResponse {
+  /** 200, or 206 for a part. */
+  readonly status: 200 | 206;
+  readonly type: string;
+  readonly name: string;
+  /** Bytes of the response. */
+  readonly length: number;
+  /** Cache-Control. */
+  readonly cache: string;
+}
+
 /** The response to one request. Only the first call has an effect. */
 export interface RequestReply extends Reply {
   readonly requestId: string;
@@ -25,6 +37,8 @@ export interface RequestReply extends Reply {
    * the response; a later one truncates it, which chunked encoding shows. @param type its Content-Type
    */
   stream(type: string, fileName: string, chunks: AsyncIterable<string>): void;
+  /** A file of known length, or a part of it, over HTTP; errors as with `stream`. */
+  file(file: FileResponse, chunks: AsyncIterable<Uint8Array>): void;
   /** Redirects a browser, over HTTP. @param error of the failed request, to log and count */
   redirect(location: string, error?: ApiError): void;
   /** Adds a header to the response, over HTTP. */

@@ -127,7 +127,7 @@ function registerSite(app: TemplatedApp, options: HttpOptions): void {
     if (!isRead) return refuse(res, req, wrongMethod, SITE_METHODS, options);
     const { reply } = replyWithoutRoute(res, req, options);
     if (head.fault !== null) reply.error(badRequest(head.fault));
-    else reply.file(found);
+    else reply.siteFile(found);
   });
 }
 

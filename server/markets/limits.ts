@@ -63,3 +63,6 @@ export const MAX_TRADES_WALKED = 2_000;
 /** Share of the gateway's time that followed implied books may take, and how many milliseconds of it at once. */
 export const IMPLIED_TIME_SHARE = 0.1;
 export const IMPLIED_BURST_MS = 10;
+
+/** Bytes of a file of history that a thread reads at a time, and that wait for a slow client. */
+export const MAX_HISTORY_PIECE_BYTES = 256 * 1024;

@@ -2,7 +2,7 @@
  * The shapes of market data (markets, events, trades, books, candles) and of a market's lifecycle: proposals, operators'
  * changes, resolutions.
  */
-import Type from "typebox";
+import Type, { type Static } from "typebox";
 import { CANDLE_MINUTES, MARKET_STATUSES, MATCH_TYPES } from "../../engine/constants.ts";
 import {
   FULL_PRICE_BPS,
@@ -13,7 +13,7 @@ import {
   MIN_PRICE_BPS,
 } from "../../engine/limits.ts";
 import { Approval } from "../accounts/schemas.ts";
-import { about, closed, Id, names, nullable, page, pageOf, shares, span, Time } from "../http/schemas.ts";
+import { about, closed, Id, names, nullable, PageQuery, page, pageOf, shares, span, Time } from "../http/schemas.ts";
 import { line, note, optional, text } from "../http/text-schemas.ts";
 import {
   DEFAULT_FEED_SIZE,
@@ -396,3 +396,36 @@ export const MarketRecord = closed({
 });
 /** The market's current state, and the first approval while a second one is pending. */
 export const Settlement = closed({ market: MarketSchema, approval: nullable(Approval) });
+
+const Day = Type.String({ format: "date", description: "a day (UTC), such as 2026-11-24" });
+const Sha256 = Type.String({ description: "SHA-256 of the file, in hex; also its ETag" });
+const FileBytes = Type.Integer({ minimum: 0, description: "the file's size" });
+const Micros = Type.Integer({ description: "microseconds since the Unix epoch, as in the file" });
+
+export const HistoryQuery = PageQuery;
+
+export const HistoryDay = closed({
+  date: Day,
+  rows: Type.Integer({ minimum: 1 }),
+  bytes: FileBytes,
+  sha256: Sha256,
+  first_at: Micros,
+  last_at: Micros,
+  complete: about(Type.Boolean(), "false for the current day, whose files grow every hour"),
+  jsonl: about(
+    closed({ bytes: FileBytes, sha256: Sha256 }),
+    "the same rows as JSON lines; the other fields are the Parquet file's",
+  ),
+});
+export type HistoryDay = Static<typeof HistoryDay>;
+
+export const HistoryDays = closed({
+  items: Type.Array(HistoryDay),
+  next_cursor: nullable(Type.String()),
+  missing: about(
+    Type.Array(closed({ from: Day, to: Day })),
+    "days that weren't made, or are no longer kept. A day without files that isn't missing had no change",
+  ),
+});
+
+export const HistoryFile = Type.String({ format: "binary", description: "rows of docs/history.md" });

@@ -7,6 +7,7 @@ import { archivesBeside, LogFiles } from "../../engine/log/log-files.ts";
 import { prepareObsoleteRows } from "../../engine/projection/writes/sweep.ts";
 import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { copyReport, reportJson } from "../orders/order-json.ts";
+import { prepareBookFiles } from "./book-files.ts";
 import { prepareCandles, prepareHourlyPrices } from "./candle-reader.ts";
 import { prepareExports } from "./export-reader.ts";
 import { prepareFills } from "./fill-reader.ts";
@@ -76,6 +77,9 @@ export const applications = snapshot(operatorReads.applications);
 export const application = snapshot(operatorReads.application);
 export const audits = snapshot(operatorReads.audits);
 export const trail = snapshot(prepareTrail(db));
+
+const bookFiles = prepareBookFiles(files.bookHistory);
+export const { days: bookDays, file: bookFile, piece: bookPiece } = bookFiles;
 
 export const candles = snapshot(prepareCandles(db));
 export const hourlyPrices = snapshot(prepareHourlyPrices(db));

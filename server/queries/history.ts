@@ -12,6 +12,7 @@ import type { EndedOrder } from "../trading/types.ts";
 import { ThreadPool } from "../util/thread-pool.ts";
 import type { ReversibleDeposit } from "../wallet/types.ts";
 import { BatchedLookups } from "./batched-lookups.ts";
+import type { BookDays, BookDaysOptions, BookFile, BookFileOptions, BookPieceOptions } from "./book-files.ts";
 import type { CandlesOptions } from "./candle-reader.ts";
 import type { LinesOptions, TextSlice } from "./export-reader.ts";
 import { FairReads } from "./fair-reads.ts";
@@ -67,6 +68,8 @@ const publicReader = (address: string): string => `address ${address}`;
 export interface HistoryFiles {
   readonly tables: string;
   readonly journal: string;
+  /** The folder of book history, which may not exist. */
+  readonly bookHistory: string;
 }
 
 export class History {
@@ -149,6 +152,21 @@ export class History {
   /** A market's picture: a WebP file in base64; null where the market has no such picture. @param address of the client */
   picture(address: string, options: PictureOptions): Promise<string | null> {
     return this.run(publicReader(address), "picture", options);
+  }
+
+  /** The days that a market has files of book history of, and those that are missing. @param address of the client */
+  bookDays(address: string, options: BookDaysOptions): Promise<BookDays> {
+    return this.run(publicReader(address), "bookDays", options);
+  }
+
+  /** A file of book history; null where the market has none of that day. @param address of the client */
+  bookFile(address: string, options: BookFileOptions): Promise<BookFile | null> {
+    return this.run(publicReader(address), "bookFile", options);
+  }
+
+  /** A piece of such a file; null where a longer file has replaced it. @param address of the client */
+  bookPiece(address: string, options: BookPieceOptions): Promise<Uint8Array | null> {
+    return this.run(publicReader(address), "bookPiece", options);
   }
 
   transactions(options: TransactionsOptions): Promise<HistoryPage> {

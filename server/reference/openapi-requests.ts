@@ -28,6 +28,7 @@ const OTHER_PARAMETERS: JsonObject = {
   token: { type: "string", minLength: 1 },
   code: { type: "string", pattern: "^[A-Za-z0-9._-]{1,32}$" },
   hash: { type: "string", pattern: "^[0-9a-f]{32}$" },
+  file: { type: "string", pattern: "^\\d{4}-\\d{2}-\\d{2}\\.(parquet|jsonl\\.gz)$" },
   client_order_id: { type: "string", pattern: CLIENT_ORDER_ID_PATTERN },
 };
 
@@ -62,6 +63,7 @@ export function headerParameters(route: Route): Json[] {
   const names = ["RequestId"];
   if (credited) names.push("BuilderCode");
   if (headers.includes("if-none-match")) names.push("IfNoneMatch");
+  if (headers.includes("range")) names.push("Range", "IfRange");
   if (idempotencyKey === "kept") names.push("IdempotencyKey");
   if (idempotencyKey === "client_order_id") names.push("OrderIdempotencyKey");
   return names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
@@ -103,6 +105,19 @@ export const PARAMETERS: JsonObject = {
     name: "If-None-Match",
     in: "header",
     description: "The ETag of the caller's copy: 304 if it is current.",
+    schema: { type: "string" },
+  },
+  Range: {
+    name: "Range",
+    in: "header",
+    description:
+      "One range of bytes, such as `bytes=0-1023` or `bytes=-512`: 206. Several, or another unit: the whole file.",
+    schema: { type: "string" },
+  },
+  IfRange: {
+    name: "If-Range",
+    in: "header",
+    description: "The ETag of the part that the caller has: the range counts only if the file is still the same.",
     schema: { type: "string" },
   },
 };

@@ -9,6 +9,8 @@ import type {
   Categories,
   Feed,
   FeedQuery,
+  HistoryDays,
+  HistoryQuery,
   MarketBook,
   MarketEventsQuery,
   MarketsQuery,
@@ -240,6 +242,32 @@ export const MARKET_TEXTS: OperationTexts = {
       "The path stands in the market's `picture`; it never gives another picture, so that clients can keep it.",
     params: { id: 1, hash: "5f1c2d3e4a5b69788796a5b4c3d2e1f0" },
     response: "RIFF…",
+  },
+  "GET /markets/:id/history": {
+    id: "listHistory",
+    tag: "Markets",
+    params: { id: 1 },
+    query: { limit: 10 } satisfies Static<typeof HistoryQuery>,
+    response: {
+      items: [
+        {
+          ...{ date: "2026-11-24", rows: 104_800, bytes: 416_537, sha256: example.SHA_256 },
+          ...{ first_at: 1_795_478_400_000_000, last_at: 1_795_564_799_841_124, complete: true },
+          jsonl: { bytes: 827_937, sha256: example.SHA_256 },
+        },
+      ],
+      next_cursor: null,
+      missing: [{ from: "2026-11-20", to: "2026-11-22" }],
+    } satisfies Static<typeof HistoryDays>,
+  },
+  "GET /markets/:id/history/:file": {
+    id: "getHistoryFile",
+    tag: "Markets",
+    description:
+      "Parquet, or JSON lines in gzip, of the market's levels, trades and states; never of users or orders. Replaced every hour " +
+      "while its day isn't over, then the same for ever.",
+    params: { id: 1, file: "2026-11-24.parquet" },
+    response: "PAR1…",
   },
   "GET /markets/:id/candles": {
     id: "listCandles",

@@ -14,6 +14,7 @@ import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { ExchangeTotals } from "../trading/types.ts";
 import type { Counters } from "../util/counters.ts";
+import type { BookHistory } from "./book-history.ts";
 import { lastBackupAt } from "./last-backup.ts";
 import { METRICS_INTERVAL_MS } from "./limits.ts";
 import type { LogUpkeep } from "./log-upkeep.ts";
@@ -39,6 +40,7 @@ export interface MetricsOptions {
   /** The folder of the log's archives. */
   readonly archives: string;
   readonly upkeep: Pick<LogUpkeep, "failures" | "unarchivedMs">;
+  readonly bookHistory: Pick<BookHistory, "behindSeconds" | "bytes" | "failures">;
   /** The program's own log. */
   readonly output: { readonly dropped: number };
   /** Why the exchange does not trade; null while it does. */
@@ -260,7 +262,7 @@ export class Metrics {
 
   /** Whether the exchange trades, and what operators watch: backups and the disk. */
   private addUpkeep(): void {
-    const { archives, dataDir, databasePath, faults, journalPath, output, unready, upkeep } = this.options;
+    const { archives, bookHistory, dataDir, databasePath, faults, journalPath, output, unready, upkeep } = this.options;
     this.gauge("ready", "1 while the exchange trades, 0 while it starts or stops or after trading has stopped", () =>
       unready() === null ? 1 : 0,
     );
@@ -283,10 +285,15 @@ export class Metrics {
       { labels: { file: "log" }, value: await sizeOf(journalPath) },
       { labels: { file: "log_wal" }, value: await sizeOf(`${journalPath}-wal`) },
       { labels: { file: "archives" }, value: await sizeOfFolder(archives) },
+      { labels: { file: "book_history" }, value: bookHistory.bytes },
     ]);
     this.gauge("log_unarchived_seconds", "How long a finished day of the log has waited for its archive", () => {
       return upkeep.unarchivedMs / 1_000;
     });
+    this.gauge("book_history_behind_seconds", "How long book history has lacked an hour that is over", () => {
+      return bookHistory.behindSeconds;
+    });
+    this.counter("book_history_failures_total", "Runs that failed to make book history", () => bookHistory.failures);
     this.counter(
       "log_lines_dropped_total",
       "Lines of the program's own log that nobody read in time",

@@ -76,6 +76,10 @@ class OperationReply extends JsonReply implements RequestReply {
     throw new Error("no operation redirects");
   }
 
+  file(): void {
+    throw new Error("no operation responds with a file");
+  }
+
   stream(): void {
     throw new Error("no operation responds in chunks");
   }

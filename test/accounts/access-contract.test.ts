@@ -78,6 +78,8 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET /markets/:id/trades", "public", 0],
   ["GET /markets/:id/candles", "public", 0],
   ["GET /markets/:id/pictures/:hash", "public", 0],
+  ["GET /markets/:id/history", "public", 0],
+  ["GET /markets/:id/history/:file", "public", 0],
   ["GET /markets/:id/orderbook", "public", 0],
   ["GET /orderbook/:market_id/:outcome_id", "public", 0],
   ["GET /events", "public", 0],

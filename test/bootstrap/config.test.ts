@@ -134,7 +134,15 @@ describe("what env files leave around a value", () => {
   const valid: Record<string, string> = {
     ...{ NETWORK: "on", HOST: "127.0.0.1", PORT: "8080", PUBLIC_URL: "https://example.com", DATA_DIR: "/data" },
     ...{ TLS_CERT: file("c.pem", ""), TLS_KEY: file("k.pem", ""), TRUSTED_PROXIES: "10.0.0.1", ENGINE_THREADS: "1" },
-    ...{ DURABILITY: "full", LOG_DAYS: "7", SEED_FILE: file("seed.json", {}), LOG_LEVEL: "info", RATE_LIMITS: "on" },
+    ...{
+      DURABILITY: "full",
+      LOG_DAYS: "7",
+      HISTORY: "on",
+      HISTORY_DAYS: "0",
+      SEED_FILE: file("seed.json", {}),
+      LOG_LEVEL: "info",
+      RATE_LIMITS: "on",
+    },
     ...{ MAX_SOCKETS_PER_ADDRESS: "5", MERGE_FEE: "0", WITHDRAWAL_ADDRESS: "evm", TWO_PERSON_RULE: "terms" },
     ...{ MAIL_INTERVAL: "60", DEPOSIT_INSTRUCTIONS: file("pay.txt", "Pay here.") },
     ...{ REQUIRE_OPERATOR_SECOND_FACTOR: "on", ACCESS_TOKEN_TTL: "900", REFRESH_TOKEN_TTL: "900" },

@@ -128,8 +128,8 @@ describe("tokens", () => {
   });
 
   test("market data needs no token and ignores a bad one", async () => {
-    // The market has no picture.
-    const isOther = (path: string): boolean => /^\/(auth|oauth)\/|\/pictures\//.test(path);
+    // The market has no picture, and its day isn't over.
+    const isOther = (path: string): boolean => /^\/(auth|oauth)\/|\/(pictures|history)\/:/.test(path);
     const isMarketData = ({ access, method, path }: Route): boolean => {
       return access === "public" && method === "GET" && !isOther(path);
     };

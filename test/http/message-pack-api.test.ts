@@ -80,6 +80,7 @@ describe("reading over REST", () => {
       "/markets": "/markets",
       "/markets/:id": `/markets/${market.slug}`,
       "/markets/:id/trades": `/markets/${market.id}/trades`,
+      "/markets/:id/history": `/markets/${market.id}/history`,
       "/markets/:id/candles": `/markets/${market.id}/candles?interval=1d`,
       "/markets/:id/orderbook": `/markets/${market.id}/orderbook?implied=true`,
       "/orderbook/:market_id/:outcome_id": `/orderbook/${market.id}/${market.outcomes[0]}`,

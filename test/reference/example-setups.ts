@@ -2,6 +2,8 @@
  * The preparations for sending a documented example: for each operation that names an object, creates the object and
  * replaces the example's id, secret or code by the real one.
  */
+import { expect } from "vitest";
+import { admin } from "../support/admin.ts";
 import type { Client, MarketJson, OrderJson } from "../support/client.ts";
 import {
   freshEmail,
@@ -281,6 +283,12 @@ const SIGN_IN: SetUps = {
 
 /** What operators do. */
 const MARKETS: SetUps = {
+  getHistoryFile: async ({ world }) => {
+    // Every market was opened today.
+    const today = new Date().toISOString().slice(0, 10);
+    expect((await admin(world.server.dataDir, "history", today, today)).code).toBe(0);
+    return { params: { id: world.markets[0]!.id, file: `${today}.parquet` } };
+  },
   getMarketPicture: async ({ world, operator }) => {
     const { id } = world.market();
     const { picture } = await operator.data<MarketJson>("PATCH", `/admin/markets/${id}`, { picture: pictureFile() });

@@ -17,6 +17,7 @@ const REMEMBERED = 30;
 export class RandomTrading {
   /** Requests that received a response. */
   answered = 0;
+  private readonly expected: readonly number[];
   private readonly random: Random;
   private readonly markets: readonly TestMarket[];
   private readonly tokens: readonly string[];
@@ -26,7 +27,14 @@ export class RandomTrading {
   private running = false;
   private named = 0;
 
-  constructor(random: Random, markets: readonly TestMarket[], tokens: readonly string[]) {
+  /** @param expected more codes of rejections that are no fault */
+  constructor(
+    random: Random,
+    markets: readonly TestMarket[],
+    tokens: readonly string[],
+    expected: readonly number[] = [],
+  ) {
+    this.expected = [...EXPECTED, ...expected];
     this.random = random;
     this.markets = markets;
     this.tokens = tokens;
@@ -95,7 +103,7 @@ export class RandomTrading {
     const { code, msg, data } = await client.request<T>(method, path, body === undefined ? {} : { body, headers });
     // On a busy machine, a request may arrive after the expiry that it asks for.
     const isLate = code === 40000 && msg === "expires_at: must lie in the future";
-    if (!EXPECTED.includes(code) && !isLate)
+    if (!this.expected.includes(code) && !isLate)
       throw new Error(`${method} ${path} ${JSON.stringify(body)}: ${code} ${msg}`);
     return code === 0 ? data : null;
   }

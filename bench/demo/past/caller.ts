@@ -106,6 +106,10 @@ class LocalReply extends JsonReply implements RequestReply {
     assert(false, "every route has an envelope");
   }
 
+  file(): void {
+    assert(false, "no route responds with a file");
+  }
+
   stream(): void {
     assert(false, "no route streams its response");
   }

@@ -5,10 +5,8 @@
 import { existsSync, statSync } from "node:fs";
 import { BrokenLog } from "../../../engine/log/broken-log.ts";
 import { archivesBeside, LogFiles, type LogPlace, logOf } from "../../../engine/log/log-files.ts";
-import { EMPTY_OPENING, type Opening } from "../../../engine/log/opening.ts";
-import { snapshotBatch, snapshotPath } from "../../../engine/projection/base-tables.ts";
-import { loadOpening } from "../../../engine/projection/load/opening.ts";
-import { openReadOnly } from "../../../engine/util/wal-database.ts";
+import type { Opening } from "../../../engine/log/opening.ts";
+import { firstOpening } from "../../../engine/projection/log-opening.ts";
 import { ArchiveFile } from "./archive-file.ts";
 
 const ARCHIVE = ".log.gz";
@@ -49,28 +47,11 @@ function openFiles(place: LogPlace, path: string): LogSource {
   const range = files.range();
   if (range === null) throw new BrokenLog(`${path} has no log`);
   return {
-    opening: openingOf(files, place, range.first, path),
+    opening: firstOpening(files, place, path),
     bodies: files.bodies(range.first),
     unit: "batches",
     total: range.last - range.first + 1,
     done: (batches) => batches,
     close: () => files.close(),
   };
-}
-
-/** The books before the first batch: an archive's opening; none before the first of all; those of an older exchange. */
-function openingOf(files: LogFiles, { archives }: LogPlace, first: number, path: string): Opening {
-  const archive = files.archiveOf(first);
-  const archived = archive?.opening() ?? null;
-  if (archived !== null) return archived;
-  if (archive === null && first === 1) return EMPTY_OPENING;
-  if (snapshotBatch(archives) !== first - 1) {
-    throw new BrokenLog(`${path} begins with batch ${first}, and nothing has the books before it`);
-  }
-  const tables = openReadOnly(snapshotPath(archives));
-  try {
-    return loadOpening(tables);
-  } finally {
-    tables.close();
-  }
 }

@@ -1,0 +1,130 @@
+/**
+ * Makes days of history from a data folder's log: what follows the last run, for the server, or days by hand. Reads both
+ * databases, and writes only in the folder of history.
+ */
+import { existsSync, rmSync } from "node:fs";
+import { dayOf, daysBefore, endOfDay } from "../../engine/log/archive-format.ts";
+import { readHeader } from "../../engine/log/batch-format.ts";
+import { LogFiles, type LogPlace } from "../../engine/log/log-files.ts";
+import { loadProjection } from "../../engine/projection/load/projection.ts";
+import { firstOpening, openingBefore } from "../../engine/projection/log-opening.ts";
+import { openReadOnly } from "../../engine/util/wal-database.ts";
+import type { KnownMarkets } from "./book-follower.ts";
+import { DayMaker } from "./day-maker.ts";
+import { madeDates, makingFolder, removeDaysBefore, sizeOf } from "./history-folder.ts";
+
+const DAY_MS = 86_400_000;
+
+export interface HistoryPlace {
+  readonly log: LogPlace;
+  /** exchange.db */
+  readonly tables: string;
+  /** The folder of history. */
+  readonly folder: string;
+}
+
+export interface HistoryRun extends HistoryPlace {
+  /** Only what was committed before, ms. */
+  readonly until: number;
+  /** Older days are deleted; 0: none. */
+  readonly days: number;
+}
+
+/** Goes on from where the last run stopped; returns the size of all files. @throws BrokenLog, or Error where the disk fails */
+export function makeHistory({ log, tables, folder, until, days }: HistoryRun): number {
+  const { projected, known } = readTables(tables);
+  const files = new LogFiles(log);
+  const maker = new DayMaker({ folder, making: makingFolder(folder) });
+  try {
+    const range = files.range();
+    if (range === null) return sizeOf(folder);
+    // Without its rows, or where the log has lost what follows, it begins again with what the log has.
+    if (!maker.resume() || maker.next < range.first) {
+      maker.begin({ batch: range.first, opening: firstOpening(files, log, folder), known });
+    }
+    maker.follow(bodiesUntil(files, maker.next, (batch, at) => batch <= projected && at < until));
+    maker.publish();
+    maker.store();
+    if (days > 0) removeDaysBefore(folder, daysBefore(dayOf(until), days));
+    return sizeOf(folder);
+  } finally {
+    maker.close();
+    files.close();
+  }
+}
+
+export interface MadeDays {
+  /** Those that are made now. */
+  readonly days: readonly string[];
+  /** Days whose log was deleted: they can't be made any more. */
+  readonly missing: readonly string[];
+}
+
+/** Makes the days `from` to `to` that aren't there. @throws BrokenLog, or Error where the disk fails */
+export function makeDays({ log, tables, folder }: HistoryPlace, from: string, to: string): MadeDays {
+  const { projected, known } = existsSync(tables) ? readTables(tables) : NO_TABLES;
+  const files = new LogFiles(log);
+  const making = `${makingFolder(folder)}-${process.pid}`;
+  const maker = new DayMaker({ folder, making });
+  try {
+    const lostBefore = beginningOf(files);
+    const missing = datesBetween(from, to).filter((date) => date < lostBefore);
+    const first = files.firstSince(endOfDay(from) - DAY_MS);
+    maker.begin({ batch: first, opening: openingBefore(files, log, first, folder), known });
+    const end = endOfDay(to);
+    let isOver = false;
+    maker.follow(
+      bodiesUntil(files, first, (batch, at) => {
+        isOver = at >= end;
+        return batch <= projected && !isOver;
+      }),
+    );
+    maker.publish(isOver);
+    const made = new Set(madeDates(folder));
+    return { days: datesBetween(from, to).filter((date) => made.has(date)), missing };
+  } finally {
+    maker.close();
+    files.close();
+    rmSync(making, { recursive: true, force: true });
+  }
+}
+
+const NO_TABLES = { projected: Number.POSITIVE_INFINITY, known: [] };
+
+/** The last batch that the tables include, and the markets that they know. */
+function readTables(path: string): { readonly projected: number; readonly known: KnownMarkets } {
+  const db = openReadOnly(path);
+  try {
+    const { batch } = loadProjection(db);
+    const markets = db.prepare("SELECT market_id, min(id), count(*) FROM outcomes GROUP BY market_id ORDER BY 1");
+    return { projected: batch, known: markets.raw().all() as [number, number, number][] };
+  } finally {
+    db.close();
+  }
+}
+
+function* bodiesUntil(
+  files: LogFiles,
+  first: number,
+  isWanted: (batch: number, at: number) => boolean,
+): Generator<Buffer> {
+  for (const body of files.bodies(first)) {
+    const { batch, at } = readHeader(body);
+    if (!isWanted(batch, at)) return;
+    yield body;
+  }
+}
+
+/** The day of the log's first batch, where earlier ones were deleted; else "": before its first batch there was nothing. */
+function beginningOf(files: LogFiles): string {
+  const first = files.range()?.first ?? 1;
+  if (first === 1) return "";
+  for (const body of files.bodies(first)) return dayOf(readHeader(body).at);
+  return "";
+}
+
+function datesBetween(from: string, to: string): string[] {
+  const dates: string[] = [];
+  for (let date = from; date <= to; date = dayOf(endOfDay(date))) dates.push(date);
+  return dates;
+}

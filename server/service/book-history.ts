@@ -1,0 +1,129 @@
+/**
+ * Decides when files of book history are made (book-history-worker.ts): once an hour is over. A run that fails is logged,
+ * counted and repeated: trading goes on. Owned by the gateway thread.
+ */
+import { statfs } from "node:fs/promises";
+import { systemClock } from "../../engine/util/clock.ts";
+import type { HistoryRun } from "../book-history/make-days.ts";
+import type { Logger } from "../logger.ts";
+import { ThreadPool } from "../util/thread-pool.ts";
+import { MIN_FREE_BYTES } from "./limits.ts";
+
+const HOUR_MS = 3_600_000;
+const RETRY_MS = 600_000;
+
+export interface BookHistoryOptions {
+  /** The run without the moment until which it goes; null: no history is made. */
+  readonly job: Omit<HistoryRun, "until"> | null;
+  readonly dataDir: string;
+  readonly logger: Pick<Logger, "error" | "info">;
+  /** When the log's first batch was committed, ms; null if it has none. */
+  readonly since: number | null;
+  /** Runs the job in a thread; another one in tests. */
+  readonly start?: (job: HistoryRun) => HistoryThread;
+  /** Wall clock, ms; another one in tests. */
+  readonly now?: () => number;
+  /** Free bytes of the disk; another one in tests. */
+  readonly freeBytes?: (folder: string) => Promise<number>;
+}
+
+export interface HistoryThread {
+  /** Bytes of all files. */
+  readonly result: Promise<number>;
+  /** Ends it wherever it is. */
+  stop(): Promise<void>;
+}
+
+export class BookHistory {
+  private readonly options: BookHistoryOptions;
+  private readonly now: () => number;
+  /** The start of the hour up to which history is made, ms; 0 if nobody knows yet. */
+  private madeUntil: number;
+  private retryAt = 0;
+  /** When a check first found an hour that is over and not made; null while there is none. */
+  private dueAt: number | null = null;
+  private running: HistoryThread | null = null;
+  private isBusy = false;
+  private isClosed = false;
+  private failed = 0;
+  private size = 0;
+
+  constructor(options: BookHistoryOptions) {
+    this.options = options;
+    this.now = options.now ?? systemClock.now;
+    const { since } = options;
+    const hour = hourOf(this.now());
+    // A log that begins in this hour has nothing to make yet.
+    this.madeUntil = since === null || since >= hour ? hour : 0;
+  }
+
+  /** Runs that failed since the start. */
+  get failures(): number {
+    return this.failed;
+  }
+
+  /** The files' size after the last run since the start. */
+  get bytes(): number {
+    return this.size;
+  }
+
+  /** How long an hour that is over has waited for its history, s: since the start at most. */
+  get behindSeconds(): number {
+    return this.dueAt === null ? 0 : Math.max(0, this.now() - this.dueAt) / 1_000;
+  }
+
+  /** Starts a run if an hour is over. Called at the start, and every minute. */
+  check(): void {
+    const now = this.now();
+    const until = hourOf(now);
+    const { job } = this.options;
+    if (job === null || until <= this.madeUntil) return;
+    this.dueAt ??= now;
+    if (this.isBusy || this.isClosed || now < this.retryAt) return;
+    void this.run({ ...job, until });
+  }
+
+  /** Ends a run in the middle; the next one goes on from what it stored. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    await this.running?.stop();
+  }
+
+  private async run(job: HistoryRun): Promise<void> {
+    const { logger, dataDir, freeBytes = freeBytesOf, start = startThread } = this.options;
+    this.isBusy = true;
+    try {
+      if ((await freeBytes(dataDir)) < MIN_FREE_BYTES) throw new Error("the disk is nearly full");
+      if (this.isClosed) return;
+      this.running = start(job);
+      this.size = await this.running.result;
+      this.madeUntil = job.until;
+      this.retryAt = 0;
+      this.dueAt = null;
+      logger.info({ until: job.until }, "book history is made");
+    } catch (error) {
+      if (this.isClosed) return;
+      this.failed++;
+      this.retryAt = this.now() + RETRY_MS;
+      logger.error({ error: (error as Error).message }, "making book history failed: retrying in 10 min");
+    } finally {
+      this.isBusy = false;
+      await this.running?.stop();
+      this.running = null;
+    }
+  }
+}
+
+const hourOf = (at: number): number => Math.floor(at / HOUR_MS) * HOUR_MS;
+
+async function freeBytesOf(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize;
+}
+
+function startThread(job: HistoryRun): HistoryThread {
+  const file = new URL("./book-history-worker.js", import.meta.url);
+  // A thread that dies rejects its job, which counts as a failure.
+  const pool = new ThreadPool({ file, threads: 1, startsWith: 1, onLost: () => {} });
+  return { result: pool.run<number>("makeHistory", job), stop: () => pool.destroy() };
+}

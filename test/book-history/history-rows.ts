@@ -1,0 +1,83 @@
+/** Reads files of book history as a stranger would: JSON lines, and the books that they give commit by commit. */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { expect } from "vitest";
+import { marketFolder, readDay, readMarketDay } from "../../server/book-history/history-folder.ts";
+import type { MarketDay } from "../../server/book-history/types.ts";
+
+export interface HistoryLine {
+  readonly at: number;
+  readonly seq: number;
+  readonly kind: "snapshot" | "level" | "trade" | "status";
+  readonly outcome_id?: number;
+  readonly side?: number;
+  readonly price?: number;
+  readonly quantity?: number;
+  readonly match_id?: number;
+  readonly match_type?: string;
+  readonly created_at?: number;
+  readonly status?: string;
+}
+
+/** The markets that changed on a day. */
+export function daysIn(folder: string, date: string): MarketDay[] {
+  return (readDay(folder, date)?.markets ?? []).map((market) => readMarketDay(folder, market, date)!);
+}
+
+/** The rows of a market's file, whose size and hash must be those of the index. */
+export function linesIn(folder: string, { market, jsonLines, rows, firstAt, lastAt }: MarketDay): HistoryLine[] {
+  const bytes = readFileSync(join(marketFolder(folder, market), jsonLines.name));
+  expect([bytes.length, createHash("sha256").update(bytes).digest("hex")]).toEqual([jsonLines.bytes, jsonLines.sha256]);
+  const lines = linesOf(gunzipSync(bytes).toString());
+  expect([lines.length, lines[0]!.at, lines.at(-1)!.at]).toEqual([rows, firstAt, lastAt]);
+  return lines;
+}
+
+const linesOf = (text: string): HistoryLine[] =>
+  text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as HistoryLine);
+
+/** Levels as REST shows them, best first. */
+export const textOf = (bids: readonly (readonly number[])[], asks: readonly (readonly number[])[]): string =>
+  JSON.stringify({ bids, asks });
+
+/** The books of a market's outcomes, as its rows give them. */
+export class RebuiltBooks {
+  private readonly levels = new Map<number, Map<number, number>[]>();
+
+  /** Applies a row that has a level; a snapshot must be what the rows before it gave. */
+  apply({ outcome_id: outcome = 0, side = 0, price = 0, quantity = 0 }: HistoryLine): void {
+    const sides = this.sidesOf(outcome);
+    if (quantity === 0) sides[side - 1]!.delete(price);
+    else sides[side - 1]!.set(price, quantity);
+  }
+
+  text(outcome: number): string {
+    const [bids, asks] = this.sidesOf(outcome);
+    return textOf(
+      [...bids!].sort(([a], [b]) => b - a),
+      [...asks!].sort(([a], [b]) => a - b),
+    );
+  }
+
+  private sidesOf(outcome: number): Map<number, number>[] {
+    let sides = this.levels.get(outcome);
+    if (sides === undefined) this.levels.set(outcome, (sides = [new Map(), new Map()]));
+    return sides;
+  }
+}
+
+/** Rows by commit: those with the same time. */
+export function commitsOf(lines: readonly HistoryLine[]): HistoryLine[][] {
+  const commits: HistoryLine[][] = [];
+  for (const line of lines) {
+    const last = commits.at(-1);
+    if (last !== undefined && last[0]!.at === line.at) last.push(line);
+    else commits.push([line]);
+  }
+  return commits;
+}

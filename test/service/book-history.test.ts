@@ -1,0 +1,105 @@
+/** When book history is made: once an hour is over, never beside another run, and not on a disk that is nearly full. */
+import { expect, test } from "vitest";
+import type { HistoryRun } from "../../server/book-history/make-days.ts";
+import { BookHistory, type HistoryThread } from "../../server/service/book-history.ts";
+import { eventually } from "../support/checks.ts";
+
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const START = 1_795_824_000_000;
+const JOB = { log: { journal: "/j", archives: "/a" }, tables: "/t", folder: "/h", days: 3 };
+
+/** A history whose runs end when the test says so. */
+function startHistory(since: number | null, job: typeof JOB | null = JOB) {
+  let now = START + 30 * MINUTE_MS;
+  let free = 2 ** 40;
+  const runs: (HistoryRun & { end: (bytes: number | Error) => void })[] = [];
+  const errors: object[] = [];
+  const logger = { info: () => {}, error: (line: object) => void errors.push(line) };
+  const start = (run: HistoryRun): HistoryThread => {
+    const result = new Promise<number>((resolve, reject) => {
+      runs.push({ ...run, end: (bytes) => (typeof bytes === "number" ? resolve(bytes) : reject(bytes)) });
+    });
+    return { result, stop: async () => {} };
+  };
+  const history = new BookHistory({
+    ...{ job, dataDir: "/d", logger: logger as never, since, start },
+    now: () => now,
+    freeBytes: async () => free,
+  });
+  const pass = (ms: number): void => {
+    now += ms;
+    history.check();
+  };
+  return { history, runs, errors, pass, fill: (bytes: number) => (free = bytes) };
+}
+
+test("a run each hour, up to the hour's end", async () => {
+  const { history, runs, pass } = startHistory(null);
+  pass(0);
+  pass(20 * MINUTE_MS);
+  expect(runs.length).toBe(0);
+  pass(10 * MINUTE_MS);
+  await eventually(async () => expect(runs.length).toBe(1));
+  expect(runs[0]).toMatchObject({ ...JOB, until: START + HOUR_MS });
+  // The next hour is over before the run is.
+  pass(HOUR_MS);
+  expect(runs.length).toBe(1);
+  expect(history.behindSeconds).toBe(3_600);
+  runs[0]!.end(4_711);
+  await eventually(async () => expect(history.bytes).toBe(4_711));
+  expect(history.behindSeconds).toBe(0);
+  await eventually(async () => {
+    pass(0);
+    expect(runs.length).toBe(2);
+  });
+  expect(runs[1]!.until).toBe(START + 2 * HOUR_MS);
+});
+
+test("a log that began earlier is made at the start; none is with HISTORY=off", async () => {
+  const { runs, pass } = startHistory(START - 5 * HOUR_MS);
+  pass(0);
+  await eventually(async () => expect(runs.map(({ until }) => until)).toEqual([START]));
+  const off = startHistory(START - 5 * HOUR_MS, null);
+  off.pass(5 * HOUR_MS);
+  expect([off.runs.length, off.history.behindSeconds]).toEqual([0, 0]);
+});
+
+test("a run that fails is counted and repeated after ten minutes", async () => {
+  const { history, runs, errors, pass } = startHistory(0);
+  pass(0);
+  await eventually(async () => expect(runs.length).toBe(1));
+  runs[0]!.end(new Error("batch 7 of the log was changed"));
+  await eventually(async () => expect(history.failures).toBe(1));
+  expect(errors).toEqual([{ error: "batch 7 of the log was changed" }]);
+  pass(9 * MINUTE_MS);
+  expect(runs.length).toBe(1);
+  expect(history.behindSeconds).toBe(540);
+  await eventually(async () => {
+    pass(MINUTE_MS);
+    expect(runs.length).toBe(2);
+  });
+});
+
+test("a disk that is nearly full gets no history", async () => {
+  const { history, runs, pass, fill } = startHistory(0);
+  fill(511 * 2 ** 20);
+  pass(0);
+  await eventually(async () => expect(history.failures).toBe(1));
+  fill(513 * 2 ** 20);
+  await eventually(async () => {
+    pass(10 * MINUTE_MS);
+    expect(runs.length).toBe(1);
+  });
+});
+
+test("closing ends a run, which is no failure", async () => {
+  const { history, runs, pass } = startHistory(0);
+  pass(0);
+  await eventually(async () => expect(runs.length).toBe(1));
+  const closed = history.close();
+  runs[0]!.end(new Error("terminated"));
+  await closed;
+  pass(HOUR_MS);
+  expect([history.failures, runs.length]).toEqual([0, 1]);
+});
