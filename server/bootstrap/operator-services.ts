@@ -1,4 +1,5 @@
 /** Constructs what operators decide on: approvals by two persons, withdrawals, the life of markets, suspensions. */
+import { existsSync, readdirSync } from "node:fs";
 import { Reason } from "../../engine/constants.ts";
 import { loadApprovals, loadPendingWithdrawals } from "../../engine/projection/load/wallet.ts";
 import { Approvals } from "../accounts/approvals.ts";
@@ -70,7 +71,9 @@ function createUpkeep({ config, database, trading, logger }: OperatorOptions): L
 }
 
 function createBookHistory({ config, database, logger }: OperatorOptions): BookHistory {
-  const { path: tables, journalPath: journal, archives, logSince: since } = database;
+  const { path: tables, journalPath: journal, archives, logSince } = database;
+  // Archives have earlier batches than the journal.
+  const since = existsSync(archives) && readdirSync(archives).length > 0 ? 0 : logSince;
   const { dataDir, historyDays: days } = config;
   const job = { log: { journal, archives }, tables, folder: historyFolder(dataDir), days };
   return new BookHistory({ job: config.history ? job : null, dataDir, since, logger });

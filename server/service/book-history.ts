@@ -17,7 +17,7 @@ export interface BookHistoryOptions {
   readonly job: Omit<HistoryRun, "until"> | null;
   readonly dataDir: string;
   readonly logger: Pick<Logger, "error" | "info">;
-  /** When the log's first batch was committed, ms; null if it has none. */
+  /** When the log's first batch was committed, or earlier, ms; null if it has none. */
   readonly since: number | null;
   /** Runs the job in a thread; another one in tests. */
   readonly start?: (job: HistoryRun) => HistoryThread;

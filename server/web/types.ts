@@ -27,6 +27,8 @@ export type NotificationSettings = Static<typeof notifications.NotificationSetti
 export type PriceAlert = Static<typeof notifications.PriceAlert>;
 export type Watchlist = Static<typeof markets.Watchlist>;
 
+export type HistoryDay = Static<typeof markets.HistoryDay>;
+
 export type Categories = Static<typeof markets.Categories>;
 
 export type FeedItem = Feed["items"][number];

@@ -1,5 +1,8 @@
 /** A market's page: its book at any depth, the user's own orders in it, and the chart of all outcomes. */
+import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { admin } from "../support/admin.ts";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Client } from "../support/client.ts";
 import { PASSWORD } from "../support/identity.ts";
@@ -22,7 +25,7 @@ describe.skipIf(NO_BROWSER)("a market's page", () => {
   let world: World;
   let maker: Client;
   beforeAll(async () => {
-    world = await World.start({ users: 2, named: { trader: { password: PASSWORD } }, markets: [2, 2, 3, 2, 3] });
+    world = await World.start({ users: 2, named: { trader: { password: PASSWORD } }, markets: [2, 2, 3, 2, 3, 2] });
     maker = world.user();
   });
   afterAll(() => expectEndsWell(world));
@@ -143,6 +146,41 @@ describe.skipIf(NO_BROWSER)("a market's page", () => {
       await expectLoaded(page);
     }
     expect(await page.getByRole("list", { name: "Lines of the chart" }).getByRole("listitem").count()).toBe(3);
+  });
+
+  test("a guest downloads a day of the market's history", { timeout: 60_000 }, async () => {
+    const market = world.market();
+    await maker.place(terms(market, 0, BUY, 4_000, 5));
+    const page = await openPage({ baseURL: world.server.root });
+    await page.goto(`/markets/${market.slug}`);
+    await expectLoaded(page);
+    const button = page.getByRole("button", { name: "Download history" });
+    await button.click();
+    const dialog = page.getByRole("dialog", { name: "Book history" });
+    await dialog.getByText("No history yet.").waitFor();
+    await dialog.getByRole("button", { name: "Close" }).click();
+    const today = new Date().toISOString().slice(0, 10);
+    expect((await admin(world.server.dataDir, "history", today, today)).errors).toBe("");
+    await button.click();
+    const row = dialog.getByRole("row", { name: new RegExp(`^${today} so far`) });
+    await row.waitFor();
+    expect(await row.getByRole("cell").allTextContents()).toEqual([
+      `${today} so far`,
+      "2",
+      expect.stringMatching(/^\d KB$/),
+      "1 KB",
+    ]);
+    const [download] = await Promise.all([page.waitForEvent("download"), row.getByRole("link").last().click()]);
+    expect(download.suggestedFilename()).toBe(`${market.id}-${today}.jsonl.gz`);
+    const [status, level] = gunzipSync(readFileSync(await download.path()))
+      .toString()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as object);
+    expect([status, level]).toMatchObject([
+      { kind: "status", status: "open" },
+      { kind: "level", price: 4_000, quantity: 5 },
+    ]);
   });
 });
 
