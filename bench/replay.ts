@@ -16,6 +16,7 @@ import { verifyDatabase } from "../engine/projection/verify.ts";
 import { openReadOnly } from "../engine/util/wal-database.ts";
 import { type Plan, planAccounts } from "./replay/accounts.ts";
 import { FolderError, type Recording, readRecording } from "./replay/folder.ts";
+import { replayHistory } from "./replay/history/command.ts";
 import { replayLog } from "./replay/log/command.ts";
 import { type Outcome, type Rejections, Session } from "./replay/session.ts";
 import { ExchangeError } from "./support/api.ts";
@@ -24,7 +25,8 @@ import { makeFolder, removeFolder } from "./support/folder.ts";
 import { fail, grouped, printHead, printResult } from "./support/report.ts";
 import { orUsage, wholeNumber } from "./support/usage.ts";
 
-const USAGE = "replay DIR [--connections N] [--url URL | --write-seed FILE] | replay --log FILE";
+const USAGE =
+  "replay DIR [--connections N] [--url URL | --write-seed FILE] | replay --log FILE | replay --history FILE";
 const HELP = `usage: npm run -s ${USAGE.replaceAll("replay ", "replay -- ")}
   DIR                markets.json and orders.jsonl.gz (or orders.jsonl)
   --connections N    HTTP connections that carry the orders, 1 to 1024; 1 (the default) keeps them strictly in order
@@ -32,14 +34,17 @@ const HELP = `usage: npm run -s ${USAGE.replaceAll("replay ", "replay -- ")}
                      SEED_FILE set to what --write-seed made of the same DIR, best on a fresh DATA_DIR
   --write-seed FILE  only writes that file: the markets, and an account with a token for each user
   --log FILE         replays a log instead: an archive (.log.gz), a journal.db, or a DATA_DIR with both. Derives the
-                     commands from its events, runs them through the matcher, and compares the events byte for byte`;
+                     commands from its events, runs them through the matcher, and compares the events byte for byte
+  --history FILE     trades a day of a market's book history again (.jsonl.gz or .jsonl, docs/history.md): an order a level
+                     and an order a trade, through the matcher, and compares the trades`;
 const MAX_CONNECTIONS = 1_024;
 /** Errors with a message for the caller. */
 const EXPECTED = [FolderError, BrokenLog, ExchangeError];
 
 interface Arguments {
-  /** The log to replay, or null: a folder's orders. */
+  /** The log, or the book history, to replay; both null: a folder's orders. */
   readonly log: string | null;
+  readonly history: string | null;
   readonly folder: string;
   readonly connections: number;
   readonly url: string | null;
@@ -54,6 +59,7 @@ function readArguments(): Arguments {
       url: { type: "string" },
       "write-seed": { type: "string" },
       log: { type: "string" },
+      history: { type: "string" },
       help: { type: "boolean" },
     },
   });
@@ -62,12 +68,13 @@ function readArguments(): Arguments {
     process.exit(0);
   }
   const [folder, ...more] = positionals;
-  const log = values.log ?? null;
+  const { log = null, history = null } = values;
   const url = values.url ?? null;
   const seedFile = values["write-seed"] ?? null;
-  if (log !== null) {
-    if (folder !== undefined || url !== null || seedFile !== null) throw new Error("--log FILE has no other arguments");
-    return { log, folder: "", connections: 1, url, seedFile };
+  if (log !== null || history !== null) {
+    const isOnly = folder === undefined && url === null && seedFile === null && (log === null || history === null);
+    if (!isOnly) throw new Error(`--${log === null ? "history" : "log"} FILE has no other arguments`);
+    return { log, history, folder: "", connections: 1, url, seedFile };
   }
   if (folder === undefined || more.length > 0) throw new Error(`${positionals.length} folders: one is replayed`);
   if (url !== null && seedFile !== null) throw new Error("--url and --write-seed exclude each other");
@@ -75,7 +82,7 @@ function readArguments(): Arguments {
   if (url !== null && !(URL.canParse(url) && /^https?:/.test(url))) {
     throw new Error(`--url ${url}: an http or https URL`);
   }
-  return { log, folder, connections, url, seedFile };
+  return { log, history, folder, connections, url, seedFile };
 }
 
 /** Runs the replay against its own exchange, on a temporary data folder, and verifies the database afterwards. */
@@ -152,7 +159,7 @@ function print(recording: Recording, connections: number, outcome: Outcome, faul
   });
 }
 
-const { log, folder, connections, url, seedFile } = orUsage(USAGE, readArguments);
+const { log, history, folder, connections, url, seedFile } = orUsage(USAGE, readArguments);
 
 async function replayFolder(): Promise<void> {
   const recording = readRecording(folder);
@@ -176,7 +183,8 @@ async function replayFolder(): Promise<void> {
 }
 
 try {
-  if (log === null) await replayFolder();
+  if (history !== null) process.exitCode = replayHistory(history);
+  else if (log === null) await replayFolder();
   else process.exitCode = replayLog(log);
 } catch (error) {
   const isExpected = EXPECTED.some((kind) => error instanceof kind) || "code" in (error as object);

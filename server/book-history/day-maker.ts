@@ -3,7 +3,7 @@
  * rows, so that a run that was killed goes on from there; the same batches give the same files, whoever makes them and
  * however often a run was interrupted.
  */
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { dayOf, daysBefore, endOfDay } from "../../engine/log/archive-format.ts";
 import { readHeader } from "../../engine/log/batch-format.ts";
@@ -15,6 +15,7 @@ import { assert } from "../../engine/util/assert.ts";
 import { writeDurably } from "../../engine/util/durable-file.ts";
 import { BookFollower, type FollowerState, type KnownMarkets } from "./book-follower.ts";
 import { marketFolder, readDay, readMarketDay, removeUnnamed, writeDay, writeMarketDay } from "./history-folder.ts";
+import { MIN_FREE_BYTES } from "./limits.ts";
 import { BLOCK_ROWS, writeRowFiles } from "./row-files.ts";
 import { EMPTY_SPOOL, LostRows, RowSpool, type SpoolState } from "./row-spool.ts";
 
@@ -40,6 +41,8 @@ export interface DayMakerOptions {
   readonly folder: string;
   /** Its own files, which nobody else uses meanwhile. */
   readonly making: string;
+  /** What must stay free on the disk, bytes; less in tests. */
+  readonly minFree?: number;
 }
 
 /** What a maker begins with, if it has no state. */
@@ -53,6 +56,7 @@ export interface Beginning {
 export class DayMaker {
   private readonly folder: string;
   private readonly making: string;
+  private readonly minFree: number;
   private follower: BookFollower;
   private spool: RowSpool | null = null;
   private chain = new LogChain();
@@ -60,7 +64,8 @@ export class DayMaker {
   private date = "";
   private batch = 0;
 
-  constructor({ folder, making }: DayMakerOptions) {
+  constructor({ folder, making, minFree = MIN_FREE_BYTES }: DayMakerOptions) {
+    this.minFree = minFree;
     this.folder = folder;
     this.making = making;
     this.follower = this.newFollower();
@@ -109,7 +114,10 @@ export class DayMaker {
     this.chain = new LogChain();
   }
 
-  /** Follows batches, and publishes each day that ends. @throws BrokenLog that names a batch */
+  /**
+   * Follows batches, and publishes each day that ends.
+   * @throws BrokenLog that names a batch, Error where the disk fails or is nearly full
+   */
   follow(bodies: Iterable<Buffer>): void {
     for (const body of bodies) {
       const header = readHeader(body);
@@ -134,6 +142,7 @@ export class DayMaker {
   /** Makes the state durable. */
   store(): void {
     if (this.date === "") return;
+    this.checkRoom();
     this.rows.flush();
     const state: MakerState = {
       ...{ format: FORMAT, exchange: this.exchange, batch: this.batch, hash: this.chain.hash, date: this.date },
@@ -191,10 +200,19 @@ export class DayMaker {
     // It was made before, from the same batches: a complete day never changes, and the other grows.
     if (before !== null && (before.isComplete || (!isComplete && before.lastBatch >= lastBatch))) return;
     const { markets } = rows;
-    for (const market of markets) this.publishMarket(market, isComplete);
+    for (const market of markets) {
+      this.checkRoom();
+      this.publishMarket(market, isComplete);
+    }
     writeDay(folder, { date, exchange, isComplete, lastBatch, markets });
     const previous = isComplete ? null : readDay(folder, daysBefore(date, 1));
     for (const market of previous?.markets ?? []) removeUnnamed(folder, market, daysBefore(date, 1));
+  }
+
+  /** Rows and files are small beside what must stay free. */
+  private checkRoom(): void {
+    const { bavail, bsize } = statfsSync(this.making);
+    if (bavail * bsize < this.minFree) throw new Error("the disk is nearly full");
   }
 
   private publishMarket(market: number, isComplete: boolean): void {

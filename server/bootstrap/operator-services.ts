@@ -76,5 +76,5 @@ function createBookHistory({ config, database, logger }: OperatorOptions): BookH
   const since = existsSync(archives) && readdirSync(archives).length > 0 ? 0 : logSince;
   const { dataDir, historyDays: days } = config;
   const job = { log: { journal, archives }, tables, folder: historyFolder(dataDir), days };
-  return new BookHistory({ job: config.history ? job : null, dataDir, since, logger });
+  return new BookHistory({ job: config.history ? job : null, since, logger });
 }

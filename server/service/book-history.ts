@@ -2,12 +2,10 @@
  * Decides when files of book history are made (book-history-worker.ts): once an hour is over. A run that fails is logged,
  * counted and repeated: trading goes on. Owned by the gateway thread.
  */
-import { statfs } from "node:fs/promises";
 import { systemClock } from "../../engine/util/clock.ts";
 import type { HistoryRun } from "../book-history/make-days.ts";
 import type { Logger } from "../logger.ts";
 import { ThreadPool } from "../util/thread-pool.ts";
-import { MIN_FREE_BYTES } from "./limits.ts";
 
 const HOUR_MS = 3_600_000;
 const RETRY_MS = 600_000;
@@ -15,7 +13,6 @@ const RETRY_MS = 600_000;
 export interface BookHistoryOptions {
   /** The run without the moment until which it goes; null: no history is made. */
   readonly job: Omit<HistoryRun, "until"> | null;
-  readonly dataDir: string;
   readonly logger: Pick<Logger, "error" | "info">;
   /** When the log's first batch was committed, or earlier, ms; null if it has none. */
   readonly since: number | null;
@@ -23,8 +20,6 @@ export interface BookHistoryOptions {
   readonly start?: (job: HistoryRun) => HistoryThread;
   /** Wall clock, ms; another one in tests. */
   readonly now?: () => number;
-  /** Free bytes of the disk; another one in tests. */
-  readonly freeBytes?: (folder: string) => Promise<number>;
 }
 
 export interface HistoryThread {
@@ -90,11 +85,9 @@ export class BookHistory {
   }
 
   private async run(job: HistoryRun): Promise<void> {
-    const { logger, dataDir, freeBytes = freeBytesOf, start = startThread } = this.options;
+    const { logger, start = startThread } = this.options;
     this.isBusy = true;
     try {
-      if ((await freeBytes(dataDir)) < MIN_FREE_BYTES) throw new Error("the disk is nearly full");
-      if (this.isClosed) return;
       this.running = start(job);
       this.size = await this.running.result;
       this.madeUntil = job.until;
@@ -115,11 +108,6 @@ export class BookHistory {
 }
 
 const hourOf = (at: number): number => Math.floor(at / HOUR_MS) * HOUR_MS;
-
-async function freeBytesOf(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder);
-  return bavail * bsize;
-}
 
 function startThread(job: HistoryRun): HistoryThread {
   const file = new URL("./book-history-worker.js", import.meta.url);

@@ -2,6 +2,3 @@
 
 /** The server collects all metrics no more often than this, however many scrapers ask. */
 export const METRICS_INTERVAL_MS = 100;
-
-/** Book history leaves this much of the disk to the log: trading must not end for its sake. */
-export const MIN_FREE_BYTES = 512 * 1024 * 1024;

@@ -182,3 +182,20 @@ test("days that the log has lost are missing, old ones are deleted, and nothing 
   expect(readdirSync(marketFolder(place.folder, market)).some((name) => name.startsWith(first))).toBe(false);
   expect(readDay(place.folder, last)).not.toBe(null);
 });
+
+test("a disk that is nearly full gets no more of it, and what there is stays", () => {
+  const days = startLog(2);
+  const { folder } = placeOf(days);
+  const bodies = [...new JournalReader(days.rig.journal).bodies(1)];
+  const full = new DayMaker({ folder, making: makingFolder(folder), minFree: Number.MAX_SAFE_INTEGER });
+  full.begin({ batch: 1, opening: EMPTY_OPENING, known: [] });
+  expect(() => full.follow(bodies)).toThrow("the disk is nearly full");
+  full.close();
+  expect(readDay(folder, days.dayName(0))).toBe(null);
+  const maker = new DayMaker({ folder, making: makingFolder(folder) });
+  expect(maker.resume()).toBe(false);
+  maker.begin({ batch: 1, opening: EMPTY_OPENING, known: [] });
+  maker.follow(bodies);
+  maker.close();
+  expect(readDay(folder, days.dayName(0))).toMatchObject({ isComplete: true });
+});

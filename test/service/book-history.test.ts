@@ -1,4 +1,4 @@
-/** When book history is made: once an hour is over, never beside another run, and not on a disk that is nearly full. */
+/** When book history is made: once an hour is over, and never beside another run. */
 import { expect, test } from "vitest";
 import type { HistoryRun } from "../../server/book-history/make-days.ts";
 import { BookHistory, type HistoryThread } from "../../server/service/book-history.ts";
@@ -12,7 +12,6 @@ const JOB = { log: { journal: "/j", archives: "/a" }, tables: "/t", folder: "/h"
 /** A history whose runs end when the test says so. */
 function startHistory(since: number | null, job: typeof JOB | null = JOB) {
   let now = START + 30 * MINUTE_MS;
-  let free = 2 ** 40;
   const runs: (HistoryRun & { end: (bytes: number | Error) => void })[] = [];
   const errors: object[] = [];
   const logger = { info: () => {}, error: (line: object) => void errors.push(line) };
@@ -23,15 +22,14 @@ function startHistory(since: number | null, job: typeof JOB | null = JOB) {
     return { result, stop: async () => {} };
   };
   const history = new BookHistory({
-    ...{ job, dataDir: "/d", logger: logger as never, since, start },
+    ...{ job, logger: logger as never, since, start },
     now: () => now,
-    freeBytes: async () => free,
   });
   const pass = (ms: number): void => {
     now += ms;
     history.check();
   };
-  return { history, runs, errors, pass, fill: (bytes: number) => (free = bytes) };
+  return { history, runs, errors, pass };
 }
 
 test("a run each hour, up to the hour's end", async () => {
@@ -78,18 +76,6 @@ test("a run that fails is counted and repeated after ten minutes", async () => {
   await eventually(async () => {
     pass(MINUTE_MS);
     expect(runs.length).toBe(2);
-  });
-});
-
-test("a disk that is nearly full gets no history", async () => {
-  const { history, runs, pass, fill } = startHistory(0);
-  fill(511 * 2 ** 20);
-  pass(0);
-  await eventually(async () => expect(history.failures).toBe(1));
-  fill(513 * 2 ** 20);
-  await eventually(async () => {
-    pass(10 * MINUTE_MS);
-    expect(runs.length).toBe(1);
   });
 });
 

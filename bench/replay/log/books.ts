@@ -24,9 +24,13 @@ const RING_RECORDS = 2 * EVENT_RING_RECORDS;
 const NO_LIMIT = 2 ** 30;
 
 /** Where the matcher writes its events: always from the first record on, and full where the engine's ring was. */
-class ReplayRing extends RingProducer {
+export class ReplayRing extends RingProducer {
   /** The position from which on there is no room. */
   limit = NO_LIMIT;
+
+  constructor() {
+    super(createRing(RING_RECORDS));
+  }
 
   override hasRoom(_count: number): boolean {
     return this.head < this.limit;
@@ -34,7 +38,7 @@ class ReplayRing extends RingProducer {
 
   override publish(): void {}
 
-  rewind(limit: number): void {
+  rewind(limit = NO_LIMIT): void {
     this.head = 0;
     this.limit = limit;
   }
@@ -44,7 +48,7 @@ class ReplayRing extends RingProducer {
 const Restoring = { done: 0, orders: 1, awaitsHalt: 2, lastPublish: 3 } as const;
 
 export class ReplayBooks {
-  readonly ring = new ReplayRing(createRing(RING_RECORDS));
+  readonly ring = new ReplayRing();
   readonly matcher: Matcher;
   private readonly marketOfOutcome = new Int32Array(MAX_OUTCOME_ID + 1);
   private readonly restoring = new Uint8Array(MAX_OUTCOME_ID + 1);
