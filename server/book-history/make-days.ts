@@ -7,7 +7,7 @@ import { dayOf, daysBefore, endOfDay } from "../../engine/log/archive-format.ts"
 import { readHeader } from "../../engine/log/batch-format.ts";
 import { LogFiles, type LogPlace } from "../../engine/log/log-files.ts";
 import { loadProjection } from "../../engine/projection/load/projection.ts";
-import { firstOpening, openingBefore } from "../../engine/projection/log-opening.ts";
+import { openingBefore } from "../../engine/projection/log-opening.ts";
 import { openReadOnly } from "../../engine/util/wal-database.ts";
 import type { KnownMarkets } from "./book-follower.ts";
 import { DayMaker } from "./day-maker.ts";
@@ -40,7 +40,9 @@ export function makeHistory({ log, tables, folder, until, days }: HistoryRun): n
     if (range === null) return sizeOf(folder);
     // Without its rows, or where the log has lost what follows, it begins again with what the log has.
     if (!maker.resume() || maker.next < range.first) {
-      maker.begin({ batch: range.first, opening: firstOpening(files, log, folder), known });
+      const oldest = days === 0 ? 0 : endOfDay(daysBefore(dayOf(until), days)) - DAY_MS;
+      const batch = Math.max(range.first, files.firstSince(oldest));
+      maker.begin({ batch, opening: openingBefore(files, log, batch, folder), known });
     }
     maker.follow(bodiesUntil(files, maker.next, (batch, at) => batch <= projected && at < until));
     maker.publish();

@@ -281,11 +281,16 @@ function readRequest(
     headers:
       route.headers.length === 0
         ? NO_HEADERS
-        : Object.fromEntries(route.headers.map((name) => [name, req.getHeader(name)])),
+        : Object.fromEntries(route.headers.map((name) => [name, headerOf(req, name)])),
     origin: route.credited && builderCode !== "" ? creditedTo(DIRECT, builderCode, "X-Builder-Code") : DIRECT,
     params: hasParams ? [req.getParameter(0) ?? "", req.getParameter(1) ?? ""] : NO_PARAMS,
     query: query(req.getQuery() ?? ""),
     body: null,
     reply,
   };
+}
+
+/** Ranges are for GET alone (RFC 9110, section 14.2): HEAD tells of the whole file. */
+function headerOf(req: HttpRequest, name: string): string {
+  return name === "range" && req.getMethod() === "head" ? "" : req.getHeader(name);
 }

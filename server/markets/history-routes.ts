@@ -30,11 +30,11 @@ export function createHistoryRoutes({ exchange: { registry }, history }: History
       summary: "The days that a market has files of book history of, newest first",
       query: S.HistoryQuery,
       response: S.HistoryDays,
-      async handler({ params, query, now, address }) {
+      async handler({ params, query, address }) {
         const market = marketNamed(registry, params[0]);
         const listing = new Listing(LIST, { marketId: market.id });
         const page = listing.page(query);
-        const days = { marketId: market.id, ...page, since: dayOf(market.createdAt), today: dayOf(now) };
+        const days = { marketId: market.id, ...page, since: dayOf(market.createdAt) };
         return daysJson(listing, await history.bookDays(address.client, days));
       },
     }),

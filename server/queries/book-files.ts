@@ -15,9 +15,8 @@ export interface BookDaysOptions {
   /** The page's days are before this one, in days since the epoch. */
   readonly before: number;
   readonly limit: number;
-  /** The market's first day and the current one: the days between them that weren't made are missing. */
+  /** The market's first day: later ones that weren't made are missing, up to the newest that was. */
   readonly since: string;
-  readonly today: string;
 }
 
 /** Consecutive days that have no files because they weren't made, or were deleted. */
@@ -55,13 +54,13 @@ export interface BookPieceOptions {
 /** @param folder of book history, which may not exist */
 export function prepareBookFiles(folder: string) {
   return {
-    days({ marketId, before, limit, since, today }: BookDaysOptions): BookDays {
+    days({ marketId, before, limit, since }: BookDaysOptions): BookDays {
       const dates = datesOf(folder, marketId).filter((date) => dayNumber(date) < before);
       const found = dates.slice(-limit).reverse();
       const last = found.at(-1);
       const items = found.map((date) => readMarketDay(folder, marketId, date)).filter((day) => day !== null);
       const next = last !== undefined && dates.length > found.length ? dayNumber(last) : null;
-      return { items, next, missing: missingDays(new Set(madeDates(folder)), since, today) };
+      return { items, next, missing: missingDays(madeDates(folder), since) };
     },
 
     /** Null where the market has no files of that day. */
@@ -93,10 +92,13 @@ export function prepareBookFiles(folder: string) {
   };
 }
 
-function missingDays(made: ReadonlySet<string>, since: string, today: string): MissingDays[] {
+/** @param dates that were made, in ascending order: what follows them isn't made yet */
+function missingDays(dates: readonly string[], since: string): MissingDays[] {
+  const made = new Set(dates);
+  const newest = dates.at(-1) ?? "";
   const missing: { from: string; to: string }[] = [];
   let isGap = false;
-  for (let date = since; date < today; date = dayOf(endOfDay(date))) {
+  for (let date = since; date < newest; date = dayOf(endOfDay(date))) {
     if (made.has(date)) isGap = false;
     else if (isGap) missing.at(-1)!.to = date;
     else {

@@ -167,7 +167,7 @@ test("days that the log has lost are missing, old ones are deleted, and nothing 
   expect(makeDays(place, days.dayName(3), days.dayName(4)).missing).toEqual([days.dayName(3), days.dayName(4)]);
   makeHistory({ ...place, until: FAR, days: 0 });
   const [{ market }] = daysIn(place.folder, first) as [ReturnType<typeof daysIn>[0]];
-  const page = { marketId: market, before: FAR, limit: 100, since: first, today: last };
+  const page = { marketId: market, before: FAR, limit: 100, since: first };
   const listed = prepareBookFiles(place.folder).days(page);
   expect(listed.missing).toEqual([{ from: days.dayName(3), to: days.dayName(4) }]);
   expect(listed.items.map(({ date }) => date)[0]).toBe(last);
@@ -175,6 +175,8 @@ test("days that the log has lost are missing, old ones are deleted, and nothing 
   expect(two.items).toEqual(listed.items.slice(0, 2));
   const rest = prepareBookFiles(place.folder).days({ ...page, before: two.next! });
   expect([...two.items, ...rest.items]).toEqual(listed.items);
+  // Days without a commit yet are no gap.
+  expect(prepareBookFiles(join(days.folder, "nothing")).days(page)).toEqual({ items: [], next: null, missing: [] });
   // Two whole days before the last one stay.
   makeHistory({ ...place, until: endOfDay(last), days: 2 });
   expect(readDay(place.folder, first)).toBe(null);
