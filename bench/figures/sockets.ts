@@ -1,8 +1,8 @@
 /**
  * The cost of subscribers. 1. A thousand subscribers of one busy book, in JSON and in SBE: messages per second that reach
- * them, alternating with a bare uWebSockets.js that publishes the same messages as JSON. 2. POST /orders with a thousand idle subscribers
- * connected and without, alternating. 3. Memory of twenty thousand idle sockets, or of as many as the limit of open
- * files permits.
+ * them, alternating with a bare uWebSockets.js that publishes the same messages as JSON. 2. POST /orders with a thousand
+ * idle subscribers connected and without, alternating. 3. Memory of twenty thousand idle sockets, or of as many as the
+ * limit of open files permits.
  */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";

@@ -46,11 +46,17 @@ export interface ArchiveDescription {
 /** The day (UTC) of a time in ms. */
 export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
 
-/** The first ms after a day. */
-export const endOfDay = (day: string): number => Date.parse(`${day}T00:00:00Z`) + DAY_MS;
+/** The first ms of a day, and the first after it. */
+export const startOfDay = (day: string): number => Date.parse(`${day}T00:00:00Z`);
+export const endOfDay = (day: string): number => startOfDay(day) + DAY_MS;
+
+/** The days from one to another, the latter not included. */
+export function* daysBetween(from: string, to: string): Generator<string> {
+  for (let day = from; day < to; day = dayOf(endOfDay(day))) yield day;
+}
 
 /** The day that is `days` before another one. */
-export const daysBefore = (day: string, days: number): string => dayOf(endOfDay(day) - (days + 1) * DAY_MS);
+export const daysBefore = (day: string, days: number): string => dayOf(startOfDay(day) - days * DAY_MS);
 
 export const archivePath = (folder: string, day: string): string => join(folder, `${day}.log.gz`);
 

@@ -1,5 +1,4 @@
 /** The books before any batch of the log, from the nearest place that has them. Never writes. */
-import { existsSync } from "node:fs";
 import { readHeader } from "../log/batch-format.ts";
 import { BrokenLog } from "../log/broken-log.ts";
 import type { LogFiles, LogPlace } from "../log/log-files.ts";
@@ -8,17 +7,10 @@ import { openReadOnly } from "../util/wal-database.ts";
 import { snapshotBatch, snapshotPath } from "./base-tables.ts";
 import { loadOpening } from "./load/opening.ts";
 
-/**
- * The books before the log's first batch: an archive's opening; none before the first of all; those of an older exchange.
- * @throws BrokenLog if nothing has them
- */
-export function firstOpening(files: LogFiles, { archives }: LogPlace, path: string): Opening {
-  const first = files.range()?.first ?? 1;
-  const archive = files.archiveOf(first);
-  const archived = archive?.opening() ?? null;
-  if (archived !== null) return archived;
-  if (archive === null && first === 1) return EMPTY_OPENING;
-  if (!existsSync(snapshotPath(archives)) || snapshotBatch(archives) !== first - 1) {
+/** The books before the log's first batch, which no archive has: none before the first of all; those of an older exchange. */
+function firstOpening(first: number, { archives }: LogPlace, path: string): Opening {
+  if (first === 1) return EMPTY_OPENING;
+  if (snapshotBatch(archives) !== first - 1) {
     throw new BrokenLog(`${path} begins with batch ${first}, and nothing has the books before it`);
   }
   const tables = openReadOnly(snapshotPath(archives));
@@ -29,12 +21,15 @@ export function firstOpening(files: LogFiles, { archives }: LogPlace, path: stri
   }
 }
 
-/** The books before a batch. Follows the log from the last archive before it on. @throws BrokenLog if nothing has them */
+/**
+ * The books before a batch. Follows the log from the last archive before it on. @param path names the log in the error
+ * @throws BrokenLog if nothing has them
+ */
 export function openingBefore(files: LogFiles, place: LogPlace, batch: number, path: string): Opening {
   const nearest = files.archives.findLast(({ first, opening }) => opening && first <= batch);
   const archive = nearest === undefined ? null : files.archiveOf(nearest.first);
   const from = archive === null ? (files.range()?.first ?? 1) : archive.description.first;
-  const opening = archive?.opening() ?? firstOpening(files, place, path);
+  const opening = archive?.opening() ?? firstOpening(from, place, path);
   if (from === batch) return opening;
   const books = new OpeningTracker(opening);
   for (const body of files.bodies(from)) {

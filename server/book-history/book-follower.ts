@@ -12,7 +12,7 @@ import { CommandRecord } from "../../engine/ring/command-record.ts";
 import { EngineEvent } from "../../engine/ring/engine-event.ts";
 import { EventKind, RECORD_WORDS, sideOf } from "../../engine/ring/records.ts";
 import { assert } from "../../engine/util/assert.ts";
-import { type HistoryRow, RowKind, type RowSink } from "./types.ts";
+import { type HistoryRow, RowKind, type RowSink, rowOf } from "./types.ts";
 
 const MICROS = 1_000;
 
@@ -164,19 +164,8 @@ export class BookFollower {
   }
 
   private trade({ outcome, side, price, quantity, matchId, matchType, time: createdAt }: EngineEvent): void {
-    const row = {
-      at: 0,
-      kind: RowKind.trade,
-      outcome,
-      side,
-      price,
-      quantity,
-      matchId,
-      matchType,
-      createdAt,
-      status: 0,
-    };
-    this.changesOf(this.marketOf(outcome)).trades.push(row);
+    const trade = { outcome, side, price, quantity, matchId, matchType, createdAt };
+    this.changesOf(this.marketOf(outcome)).trades.push(rowOf(RowKind.trade, trade));
   }
 
   private write(write: MarketWrite): void {
@@ -202,7 +191,7 @@ export class BookFollower {
     const market = this.markets.get(id);
     // An engine says at its start what it knows of a market, a settled one's too.
     if (market === undefined || market.status === status) return;
-    this.changesOf(market).statuses.push(statusRow(status));
+    this.changesOf(market).statuses.push(rowOf(RowKind.status, { status }));
     market.status = status;
   }
 
@@ -212,7 +201,7 @@ export class BookFollower {
     const { statuses } = this.changesOf(market);
     market.status = status;
     for (const [i, payout] of payouts.entries()) {
-      statuses.push({ ...statusRow(status), outcome: market.first + i, price: payout });
+      statuses.push(rowOf(RowKind.status, { status, outcome: market.first + i, price: payout }));
     }
   }
 
@@ -249,7 +238,7 @@ export class BookFollower {
   private beginFile(market: FollowedMarket, status: number, changed: ReadonlyMap<number, number>): void {
     market.isBegun = true;
     market.lastAt = this.dayStart * MICROS;
-    this.add(market, statusRow(status));
+    this.add(market, rowOf(RowKind.status, { status }));
     for (let outcome = market.first; outcome < market.first + market.outcomes; outcome++) {
       const book = new Map(this.books.get(outcome));
       for (const [key, before] of changed) if (outcomeOf(key) === outcome) book.set(priceOf(key), before);
@@ -315,11 +304,5 @@ function bestFirst([price, shares]: Level, [otherPrice, others]: Level): number 
 
 /** @param sign 1 for bids, -1 for asks */
 function levelRow(kind: RowKind, key: number, sign: number, quantity: number): HistoryRow {
-  const [outcome, price, side] = [outcomeOf(key), priceOf(key), sign > 0 ? Side.buy : Side.sell];
-  return { at: 0, kind, outcome, side, price, quantity, matchId: 0, matchType: 0, createdAt: 0, status: 0 };
-}
-
-function statusRow(status: number): HistoryRow {
-  const none = { outcome: 0, side: 0, price: 0, quantity: 0, matchId: 0, matchType: 0, createdAt: 0 };
-  return { at: 0, kind: RowKind.status, ...none, status };
+  return rowOf(kind, { outcome: outcomeOf(key), price: priceOf(key), side: sign > 0 ? Side.buy : Side.sell, quantity });
 }

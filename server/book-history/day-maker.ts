@@ -5,7 +5,7 @@
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
-import { dayOf, daysBefore, endOfDay } from "../../engine/log/archive-format.ts";
+import { dayOf, daysBefore, daysBetween, endOfDay, startOfDay } from "../../engine/log/archive-format.ts";
 import { readHeader } from "../../engine/log/batch-format.ts";
 import { BrokenLog } from "../../engine/log/broken-log.ts";
 import { LogChain } from "../../engine/log/chain.ts";
@@ -20,7 +20,6 @@ import { BLOCK_ROWS, writeRowFiles } from "./row-files.ts";
 import { EMPTY_SPOOL, LostRows, RowSpool, type SpoolState } from "./row-spool.ts";
 
 const FORMAT = 1;
-const DAY_MS = 86_400_000;
 /** Rows in memory, 48 bytes each. */
 const FLUSH_ROWS = 2 ** 18;
 
@@ -61,6 +60,7 @@ export class DayMaker {
   private spool: RowSpool | null = null;
   private chain = new LogChain();
   private exchange = 0;
+  /** The day that is being made; "" before the first batch. */
   private date = "";
   private batch = 0;
 
@@ -75,11 +75,6 @@ export class DayMaker {
   /** The next batch to follow. */
   get next(): number {
     return this.batch + 1;
-  }
-
-  /** The day that is being made; "" before the first batch. */
-  get day(): string {
-    return this.date;
   }
 
   /** Goes on where an earlier run stored its state. Returns false if there is none, or its rows are damaged. */
@@ -179,7 +174,7 @@ export class DayMaker {
     rmSync(this.spoolPath(date), { force: true });
     this.spool = new RowSpool(this.spoolPath(date), EMPTY_SPOOL);
     this.date = date;
-    this.follower.beginDay(endOfDay(date) - DAY_MS);
+    this.follower.beginDay(startOfDay(date));
     // The ended day's rows are needed until the state no longer names them.
     this.store();
     if (ended !== "") rmSync(this.spoolPath(ended), { force: true });
@@ -188,7 +183,7 @@ export class DayMaker {
   /** Nothing happened on the days between two. */
   private writeEmptyDays(after: string, before: string): void {
     const { folder, exchange, batch: lastBatch } = this;
-    for (let date = dayOf(endOfDay(after)); date < before; date = dayOf(endOfDay(date))) {
+    for (const date of daysBetween(dayOf(endOfDay(after)), before)) {
       writeDay(folder, { date, exchange, isComplete: true, lastBatch, markets: [] });
     }
   }
@@ -224,29 +219,15 @@ export class DayMaker {
     const path = marketFolder(folder, market);
     mkdirSync(path, { recursive: true });
     const names = { parquet: `${stem}.parquet`, jsonLines: `${stem}.jsonl.gz` };
-    let [firstAt, lastAt] = [0, 0];
     const written = writeRowFiles({ parquet: join(path, names.parquet), jsonLines: join(path, names.jsonLines) }, () =>
-      timed(this.rows.blocksOf(market, BLOCK_ROWS), (first, last) => {
-        firstAt ||= first;
-        lastAt = last;
-      }),
+      this.rows.blocksOf(market, BLOCK_ROWS),
     );
     writeMarketDay(folder, {
-      ...{ date, market, rows, firstAt, lastAt, isComplete },
+      ...{ date, market, rows, ...this.rows.spanOf(market), isComplete },
       parquet: { name: names.parquet, ...written.parquet },
       jsonLines: { name: names.jsonLines, ...written.jsonLines },
     });
     // Whoever read the description a moment ago asks for the files that it named.
     removeUnnamed(folder, market, date, before === null ? [] : [before.parquet.name, before.jsonLines.name]);
-  }
-}
-
-type Blocks = ReturnType<RowSpool["blocksOf"]>;
-
-/** Passes blocks on, and tells the times of each one's first and last row. */
-function* timed(blocks: Blocks, tell: (first: number, last: number) => void): Blocks {
-  for (const block of blocks) {
-    tell(block.timeOf(0), block.timeOf(block.count - 1));
-    yield block;
   }
 }

@@ -3,7 +3,7 @@
  * databases, and writes only in the folder of history.
  */
 import { existsSync, rmSync } from "node:fs";
-import { dayOf, daysBefore, endOfDay } from "../../engine/log/archive-format.ts";
+import { dayOf, daysBefore, daysBetween, endOfDay, startOfDay } from "../../engine/log/archive-format.ts";
 import { readHeader } from "../../engine/log/batch-format.ts";
 import { LogFiles, type LogPlace } from "../../engine/log/log-files.ts";
 import { loadProjection } from "../../engine/projection/load/projection.ts";
@@ -12,8 +12,6 @@ import { openReadOnly } from "../../engine/util/wal-database.ts";
 import type { KnownMarkets } from "./book-follower.ts";
 import { DayMaker } from "./day-maker.ts";
 import { madeDates, makingFolder, removeDaysBefore, sizeOf } from "./history-folder.ts";
-
-const DAY_MS = 86_400_000;
 
 export interface HistoryPlace {
   readonly log: LogPlace;
@@ -40,7 +38,7 @@ export function makeHistory({ log, tables, folder, until, days }: HistoryRun): n
     if (range === null) return sizeOf(folder);
     // Without its rows, or where the log has lost what follows, it begins again with what the log has.
     if (!maker.resume() || maker.next < range.first) {
-      const oldest = days === 0 ? 0 : endOfDay(daysBefore(dayOf(until), days)) - DAY_MS;
+      const oldest = days === 0 ? 0 : startOfDay(daysBefore(dayOf(until), days));
       const batch = Math.max(range.first, files.firstSince(oldest));
       maker.begin({ batch, opening: openingBefore(files, log, batch, folder), known });
     }
@@ -70,10 +68,11 @@ export function makeDays({ log, tables, folder }: HistoryPlace, from: string, to
   const maker = new DayMaker({ folder, making });
   try {
     const lostBefore = beginningOf(files);
-    const missing = datesBetween(from, to).filter((date) => date < lostBefore);
-    const first = files.firstSince(endOfDay(from) - DAY_MS);
-    maker.begin({ batch: first, opening: openingBefore(files, log, first, folder), known });
     const end = endOfDay(to);
+    const wanted = [...daysBetween(from, dayOf(end))];
+    const missing = wanted.filter((date) => date < lostBefore);
+    const first = files.firstSince(startOfDay(from));
+    maker.begin({ batch: first, opening: openingBefore(files, log, first, folder), known });
     let isOver = false;
     maker.follow(
       bodiesUntil(files, first, (batch, at) => {
@@ -83,7 +82,7 @@ export function makeDays({ log, tables, folder }: HistoryPlace, from: string, to
     );
     maker.publish(isOver);
     const made = new Set(madeDates(folder));
-    return { days: datesBetween(from, to).filter((date) => made.has(date)), missing };
+    return { days: wanted.filter((date) => made.has(date)), missing };
   } finally {
     maker.close();
     files.close();
@@ -123,10 +122,4 @@ function beginningOf(files: LogFiles): string {
   if (first === 1) return "";
   for (const body of files.bodies(first)) return dayOf(readHeader(body).at);
   return "";
-}
-
-function datesBetween(from: string, to: string): string[] {
-  const dates: string[] = [];
-  for (let date = from; date <= to; date = dayOf(endOfDay(date))) dates.push(date);
-  return dates;
 }

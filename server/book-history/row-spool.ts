@@ -67,11 +67,6 @@ export class RowBlock {
     row.status = packed >>> 24;
   }
 
-  /** The time of row `i`, µs. */
-  timeOf(i: number): number {
-    return this.doubles[i * DOUBLES]!;
-  }
-
   /** Makes room for that many rows. */
   grow(rows: number): void {
     if (rows * DOUBLES <= this.doubles.length) return;
@@ -130,6 +125,7 @@ export class RowSpool implements RowSink {
 
   /** Writes what is buffered, and syncs the file. */
   flush(): void {
+    if (this.count === 0) return;
     for (const [market, block] of this.blocks) {
       const bytes = block.bytes();
       for (let at = 0; at < bytes.length; ) at += writeSync(this.file, bytes, at);
@@ -152,6 +148,14 @@ export class RowSpool implements RowSink {
   /** The number of a market's rows. */
   rowsOf(market: number): number {
     return (this.runs.get(market) ?? []).reduce((sum, { rows }) => sum + rows, 0);
+  }
+
+  /** The times of a market's first and last row, µs. */
+  spanOf(market: number): { readonly firstAt: number; readonly lastAt: number } {
+    const runs = this.runs.get(market);
+    const [first, last] = [runs?.[0], runs?.at(-1)];
+    assert(first !== undefined && last !== undefined, "a market with a file has rows");
+    return { firstAt: this.timeAt(first.offset), lastAt: this.timeAt(last.offset + (last.rows - 1) * ROW_BYTES) };
   }
 
   /** A market's rows in their order, in blocks of `rows`; the last has fewer. One block at a time is valid. */
@@ -180,6 +184,13 @@ export class RowSpool implements RowSink {
     const list = this.runs.get(market);
     if (list === undefined) this.runs.set(market, [run]);
     else list.push(run);
+  }
+
+  /** The time of the row at an offset, its first double. */
+  private timeAt(offset: number): number {
+    const time = new Float64Array(1);
+    readSync(this.file, time, 0, time.byteLength, offset);
+    return time[0]!;
   }
 
   private readRun({ offset, rows, crc }: Run, into: RowBlock): void {

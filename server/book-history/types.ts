@@ -25,6 +25,16 @@ export interface HistoryRow {
   status: number;
 }
 
+const NO_FIELDS = { outcome: 0, side: 0, price: 0, quantity: 0, matchId: 0, matchType: 0, createdAt: 0, status: 0 };
+
+/** A row with these fields alone, and without a time. */
+export const rowOf = (kind: RowKind, fields: Partial<HistoryRow>): HistoryRow => ({
+  at: 0,
+  ...NO_FIELDS,
+  ...fields,
+  kind,
+});
+
 /** Gets the rows of all markets, in the order of commits. */
 export interface RowSink {
   add(market: number, row: HistoryRow): void;

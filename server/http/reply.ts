@@ -391,14 +391,18 @@ export class HttpReply extends JsonReply implements RequestReply {
     return hasRoom;
   }
 
-  /** Resolves when the client has read what was written, or is gone: uWebSockets.js times out a client that stalls. */
-  private async drained(): Promise<void> {
+  /**
+   * Resolves when the client has read what was written, or is gone: uWebSockets.js times out a client that stalls.
+   * @param write writes what is left from an offset of the response on; returns true once all of it is taken
+   */
+  private async drained(write: (offset: number) => boolean = () => true): Promise<void> {
     if (this.isAborted) return;
     await new Promise<void>((resolve) => {
       this.onAborted = resolve;
-      this.res.onWritable(() => {
-        resolve();
-        return true;
+      this.res.onWritable((offset) => {
+        const isTaken = write(offset);
+        if (isTaken) resolve();
+        return isTaken;
       });
     });
   }
@@ -410,10 +414,10 @@ export class HttpReply extends JsonReply implements RequestReply {
       this.writeHead(status, type, cache);
     };
     this.header("Content-Disposition", `attachment; filename="${name}"`);
+    if (this.options.isHead) return this.finish(() => this.writeFileLength(writeHead, length));
     try {
       for await (const chunk of chunks) {
         if (this.isAborted) return;
-        if (this.options.isHead) return this.finish(() => this.writeFileLength(writeHead, length));
         await this.writePart(chunk, length, writeHead);
       }
     } catch (error) {
@@ -432,24 +436,16 @@ export class HttpReply extends JsonReply implements RequestReply {
   /** Resolves when the connection has taken the bytes, or is gone. @param length of all bytes, after which it ends */
   private async writePart(chunk: Uint8Array, length: number, writeHead: () => void): Promise<void> {
     const { res } = this;
-    let isTaken = false;
+    const isTaken = (bytes: Uint8Array): boolean => res.tryEnd(bytes, length).some(Boolean);
     let start = 0;
+    let isAllTaken = false;
     res.cork(() => {
       if (!this.isSent) writeHead();
       start = res.getWriteOffset();
-      const [ok, done] = res.tryEnd(chunk, length);
-      isTaken = ok || done;
+      isAllTaken = isTaken(chunk);
     });
     this.options.counters.http.sent(chunk);
-    if (isTaken) return;
-    await new Promise<void>((resolve) => {
-      this.onAborted = resolve;
-      res.onWritable((offset) => {
-        const [ok, done] = res.tryEnd(chunk.subarray(offset - start), length);
-        if (ok || done) resolve();
-        return ok || done;
-      });
-    });
+    if (!isAllTaken) await this.drained((offset) => isTaken(chunk.subarray(offset - start)));
   }
 
   private truncate(error: ApiError): void {

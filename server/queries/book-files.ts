@@ -1,14 +1,14 @@
 /** Reads the files of book history: a market's days, and pieces of a day's file. Never writes; reads no database. */
 import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { dayOf, endOfDay } from "../../engine/log/archive-format.ts";
+import { daysBetween, startOfDay } from "../../engine/log/archive-format.ts";
 import { datesOf, madeDates, marketFolder, readMarketDay } from "../book-history/history-folder.ts";
 import type { HistoryFile, MarketDay } from "../book-history/types.ts";
 
 const DAY_MS = 86_400_000;
 
 /** Days since the epoch: the ids of a list of days. */
-const dayNumber = (date: string): number => Math.floor((endOfDay(date) - DAY_MS) / DAY_MS);
+const dayNumber = (date: string): number => startOfDay(date) / DAY_MS;
 
 export interface BookDaysOptions {
   readonly marketId: number;
@@ -98,7 +98,7 @@ function missingDays(dates: readonly string[], since: string): MissingDays[] {
   const newest = dates.at(-1) ?? "";
   const missing: { from: string; to: string }[] = [];
   let isGap = false;
-  for (let date = since; date < newest; date = dayOf(endOfDay(date))) {
+  for (const date of daysBetween(since, newest)) {
     if (made.has(date)) isGap = false;
     else if (isGap) missing.at(-1)!.to = date;
     else {

@@ -99,19 +99,20 @@ export function failures(route: Route): JsonObject {
   const found: Record<string, Json> = {};
   if (route.headers.includes("if-none-match"))
     found["304"] = { description: "Not modified: the caller's copy is current." };
-  if (route.headers.includes("range")) {
-    const { response } = TEXTS[`${route.method} ${route.path}`] ?? {};
-    const content = { [route.contentType!]: { schema: responseSchema(route.response), example: response as Json } };
-    const range = { "Content-Range": { description: "Which bytes, of how many.", schema: { type: "string" } } };
-    found["206"] = {
-      description: "The part of the file that Range names.",
-      headers: { ...headersOf(route), ...range },
-      content,
-    };
-    found["416"] = { description: "The file has no byte of the range.", headers: { ...headersOf(route), ...range } };
-  }
   for (const status of errorStatuses(route)) found[status] = failure(route, status);
   return found;
+}
+
+/** What a route that takes a Range responds to one. */
+export function ranges(route: Route, { response }: OperationText): JsonObject {
+  if (!route.headers.includes("range") || route.contentType === null) return {};
+  const content = { [route.contentType]: { schema: responseSchema(route.response), example: response as Json } };
+  const range = { description: "Which bytes, of how many.", schema: { type: "string" } };
+  const headers = { ...headersOf(route), "Content-Range": range };
+  return {
+    206: { description: "The part of the file that Range names.", headers, content },
+    416: { description: "The file has no byte of the range.", headers },
+  };
 }
 
 function failure(route: Route, status: number): Json {

@@ -18,7 +18,7 @@ import {
   security,
   securitySchemes,
 } from "./openapi-requests.ts";
-import { ERROR, errorResponses, failures, HEADERS, OAUTH_ERROR, success } from "./openapi-responses.ts";
+import { ERROR, errorResponses, failures, HEADERS, OAUTH_ERROR, ranges, success } from "./openapi-responses.ts";
 import { type OperationText, TAGS } from "./operation-text.ts";
 import { capitalized, SharedParts } from "./shared-parts.ts";
 import { MESSAGE_PACK, TEXTS } from "./texts.ts";
@@ -150,7 +150,7 @@ function operation(route: Route, shared: SharedParts, uses: ReadonlyMap<string, 
     ...(route.rateClass === "default" ? {} : { "x-rate-class": route.rateClass }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(route.body === null ? {} : { requestBody: requestBody(route, route.body, text, shared) }),
-    responses: { [route.status]: success(route, text, shared), ...failures(route) },
+    responses: { [route.status]: success(route, text, shared), ...ranges(route, text), ...failures(route) },
   };
 }
 

@@ -24,9 +24,9 @@ import type {
   Withdrawal,
 } from "../wallet/schemas.ts";
 
-/** The time of the samples, and a time far in the future; ms. */
+/** Of a file. */
 export const SHA_256 = "3aa9fd23957481664eb4209c507f3a525b4b00aaed629e703924612c92a41c2d";
-
+/** The time of the samples, and a time far in the future; ms. */
 export const THEN = 1_763_769_600_000;
 export const FAR_OFF = 4_070_908_800_000;
 const MINUTE_MS = 60_000;

@@ -5,7 +5,7 @@
 import { systemClock } from "../../engine/util/clock.ts";
 import type { HistoryRun } from "../book-history/make-days.ts";
 import type { Logger } from "../logger.ts";
-import { ThreadPool } from "../util/thread-pool.ts";
+import { runAlone, type SingleRun } from "../util/thread-pool.ts";
 
 const HOUR_MS = 3_600_000;
 const RETRY_MS = 600_000;
@@ -16,17 +16,10 @@ export interface BookHistoryOptions {
   readonly logger: Pick<Logger, "error" | "info">;
   /** When the log's first batch was committed, or earlier, ms; null if it has none. */
   readonly since: number | null;
-  /** Runs the job in a thread; another one in tests. */
-  readonly start?: (job: HistoryRun) => HistoryThread;
+  /** Runs the job in a thread, which returns the size of all files; another one in tests. */
+  readonly start?: (job: HistoryRun) => SingleRun<number>;
   /** Wall clock, ms; another one in tests. */
   readonly now?: () => number;
-}
-
-export interface HistoryThread {
-  /** Bytes of all files. */
-  readonly result: Promise<number>;
-  /** Ends it wherever it is. */
-  stop(): Promise<void>;
 }
 
 export class BookHistory {
@@ -37,8 +30,7 @@ export class BookHistory {
   private retryAt = 0;
   /** When a check first found an hour that is over and not made; null while there is none. */
   private dueAt: number | null = null;
-  private running: HistoryThread | null = null;
-  private isBusy = false;
+  private running: SingleRun<number> | null = null;
   private isClosed = false;
   private failed = 0;
   private size = 0;
@@ -74,7 +66,7 @@ export class BookHistory {
     const { job } = this.options;
     if (job === null || until <= this.madeUntil) return;
     this.dueAt ??= now;
-    if (this.isBusy || this.isClosed || now < this.retryAt) return;
+    if (this.running !== null || this.isClosed || now < this.retryAt) return;
     void this.run({ ...job, until });
   }
 
@@ -86,10 +78,10 @@ export class BookHistory {
 
   private async run(job: HistoryRun): Promise<void> {
     const { logger, start = startThread } = this.options;
-    this.isBusy = true;
+    const running = start(job);
+    this.running = running;
     try {
-      this.running = start(job);
-      this.size = await this.running.result;
+      this.size = await running.result;
       this.madeUntil = job.until;
       this.retryAt = 0;
       this.dueAt = null;
@@ -100,18 +92,13 @@ export class BookHistory {
       this.retryAt = this.now() + RETRY_MS;
       logger.error({ error: (error as Error).message }, "making book history failed: retrying in 10 min");
     } finally {
-      this.isBusy = false;
-      await this.running?.stop();
       this.running = null;
+      await running.stop();
     }
   }
 }
 
 const hourOf = (at: number): number => Math.floor(at / HOUR_MS) * HOUR_MS;
 
-function startThread(job: HistoryRun): HistoryThread {
-  const file = new URL("./book-history-worker.js", import.meta.url);
-  // A thread that dies rejects its job, which counts as a failure.
-  const pool = new ThreadPool({ file, threads: 1, startsWith: 1, onLost: () => {} });
-  return { result: pool.run<number>("makeHistory", job), stop: () => pool.destroy() };
-}
+const startThread = (job: HistoryRun): SingleRun<number> =>
+  runAlone(new URL("./book-history-worker.js", import.meta.url), "makeHistory", job);

@@ -6,7 +6,7 @@ import { dayOf } from "../../engine/log/archive-format.ts";
 import type { LogProgress } from "../../engine/log/progress.ts";
 import { systemClock } from "../../engine/util/clock.ts";
 import type { Logger } from "../logger.ts";
-import { ThreadPool } from "../util/thread-pool.ts";
+import { runAlone, type SingleRun } from "../util/thread-pool.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import type { UpkeepJob, UpkeepResult } from "./log-upkeep-job.ts";
 
@@ -20,15 +20,9 @@ export interface LogUpkeepOptions {
   /** When the journal's first batch was committed, ms; null if it has none. */
   readonly since: number | null;
   /** Runs the job in a thread; another one in tests. */
-  readonly start?: (job: UpkeepJob) => UpkeepRun;
+  readonly start?: (job: UpkeepJob) => SingleRun<UpkeepResult>;
   /** A clock that nobody sets, ms; another one in tests. */
   readonly now?: () => number;
-}
-
-export interface UpkeepRun {
-  readonly result: Promise<UpkeepResult>;
-  /** Ends it wherever it is. */
-  stop(): Promise<void>;
 }
 
 export class LogUpkeep {
@@ -40,7 +34,7 @@ export class LogUpkeep {
   /** The next run is a repeat, not before this time. */
   private retryAt: number | null = null;
   private readonly now: () => number;
-  private running: UpkeepRun | null = null;
+  private running: SingleRun<UpkeepResult> | null = null;
   private isClosed = false;
   private failed = 0;
 
@@ -119,9 +113,5 @@ export class LogUpkeep {
   }
 }
 
-function startThread(job: UpkeepJob): UpkeepRun {
-  const file = new URL("./log-upkeep-worker.js", import.meta.url);
-  // A thread that dies rejects its job, which counts as a failure.
-  const pool = new ThreadPool({ file, threads: 1, startsWith: 1, onLost: () => {} });
-  return { result: pool.run<UpkeepResult>("keepLog", job), stop: () => pool.destroy() };
-}
+const startThread = (job: UpkeepJob): SingleRun<UpkeepResult> =>
+  runAlone(new URL("./log-upkeep-worker.js", import.meta.url), "keepLog", job);

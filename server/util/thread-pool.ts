@@ -18,6 +18,19 @@ interface PoolOptions {
   readonly workerData?: object;
 }
 
+/** A job in a thread that lives for it alone. */
+export interface SingleRun<T> {
+  /** Rejects with the job's error, also where its thread dies. */
+  readonly result: Promise<T>;
+  /** Ends it wherever it is. */
+  stop(): Promise<void>;
+}
+
+export function runAlone<T>(file: URL, name: string, job: object): SingleRun<T> {
+  const pool = new ThreadPool({ file, threads: 1, startsWith: 1, onLost: () => {} });
+  return { result: pool.run<T>(name, job), stop: () => pool.destroy() };
+}
+
 export class ThreadPool {
   private readonly pool: Piscina;
   private lost = 0;

@@ -4,22 +4,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect } from "vitest";
+import type { HistoryLine } from "../../bench/replay/history/lines.ts";
 import { marketFolder, readDay, readMarketDay } from "../../server/book-history/history-folder.ts";
 import type { MarketDay } from "../../server/book-history/types.ts";
-
-export interface HistoryLine {
-  readonly at: number;
-  readonly seq: number;
-  readonly kind: "snapshot" | "level" | "trade" | "status";
-  readonly outcome_id?: number;
-  readonly side?: number;
-  readonly price?: number;
-  readonly quantity?: number;
-  readonly match_id?: number;
-  readonly match_type?: string;
-  readonly created_at?: number;
-  readonly status?: string;
-}
 
 /** The markets that changed on a day. */
 export function daysIn(folder: string, date: string): MarketDay[] {
@@ -69,15 +56,4 @@ export class RebuiltBooks {
     if (sides === undefined) this.levels.set(outcome, (sides = [new Map(), new Map()]));
     return sides;
   }
-}
-
-/** Rows by commit: those with the same time. */
-export function commitsOf(lines: readonly HistoryLine[]): HistoryLine[][] {
-  const commits: HistoryLine[][] = [];
-  for (const line of lines) {
-    const last = commits.at(-1);
-    if (last !== undefined && last[0]!.at === line.at) last.push(line);
-    else commits.push([line]);
-  }
-  return commits;
 }

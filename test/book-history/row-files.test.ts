@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { MarketStatus, MatchType } from "../../engine/constants.ts";
 import { BLOCK_ROWS, writeRowFiles } from "../../server/book-history/row-files.ts";
 import { EMPTY_SPOOL, LostRows, RowSpool } from "../../server/book-history/row-spool.ts";
-import { type HistoryRow, RowKind } from "../../server/book-history/types.ts";
+import { type HistoryRow, RowKind, rowOf } from "../../server/book-history/types.ts";
 import { codeBlocks } from "../docs/code-blocks.ts";
 import { Random } from "../support/random.ts";
 import { temporaryFolder } from "../support/server.ts";
@@ -24,8 +24,7 @@ const jsonLines = join(folder, "2026-11-24.jsonl.gz");
 const rows: HistoryRow[] = [];
 
 function row(at: number, kind: RowKind, fields: Partial<HistoryRow>): HistoryRow {
-  const none = { outcome: 0, side: 0, price: 0, quantity: 0, matchId: 0, matchType: 0, createdAt: 0, status: 0 };
-  return { ...none, ...fields, at, kind };
+  return rowOf(kind, { ...fields, at });
 }
 
 /** A day's random changes of two books that never cross, several in a commit, with trades at the levels that they take from. */

@@ -1,5 +1,6 @@
 /** The states of markets in their history: proposals, halts, closes over a restart, resolutions with payouts, voids. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { HistoryLine } from "../../bench/replay/history/lines.ts";
 import { historyFolder, readMarketDay } from "../../server/book-history/history-folder.ts";
 import { admin } from "../support/admin.ts";
 import { eventually, expectEndsWell } from "../support/checks.ts";
@@ -7,7 +8,7 @@ import type { Client, MarketJson } from "../support/client.ts";
 import { ask, asOperator, newMarket, OPERATORS, take } from "../support/markets.ts";
 import { BUY, SELL, terms } from "../support/terms.ts";
 import { PUBLIC_URL, type TestMarket, World } from "../support/world.ts";
-import { type HistoryLine, linesIn } from "./history-rows.ts";
+import { linesIn } from "./history-rows.ts";
 
 let world: World;
 let operator: Client;

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { HistoryReplay } from "../../bench/replay/history/history-replay.ts";
+import { commitsOf, type HistoryLine } from "../../bench/replay/history/lines.ts";
 import { historyFolder } from "../../server/book-history/history-folder.ts";
 import { admin } from "../support/admin.ts";
 import { type BookJson, Client, type OrderJson, type TradeJson } from "../support/client.ts";
@@ -17,7 +18,7 @@ import { RandomTrading } from "../support/random-trading.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { Socket } from "../support/socket.ts";
 import { PUBLIC_URL, seedOf, type TestMarket, tokenOf } from "../support/world.ts";
-import { commitsOf, daysIn, type HistoryLine, linesIn, RebuiltBooks, textOf } from "./history-rows.ts";
+import { daysIn, linesIn, RebuiltBooks, textOf } from "./history-rows.ts";
 
 const DAY_MS = 86_400_000;
 const CLOCK = fileURLToPath(new URL("../support/stepped-clock.mjs", import.meta.url));
@@ -190,7 +191,7 @@ async function expectHistory(
 
 /** `npm run replay -- --history` makes the same trades of a day's file, whatever was placed and canceled in between. */
 function expectReplayed(lines: readonly HistoryLine[]): void {
-  const replay = new HistoryReplay(lines.flatMap(({ outcome_id }) => outcome_id ?? []));
+  const replay = new HistoryReplay(lines);
   for (const commit of commitsOf(lines)) replay.apply(commit);
   const { differences, crossed, trades } = replay;
   const count = lines.filter(({ kind }) => kind === "trade").length;

@@ -1,7 +1,8 @@
 /** When book history is made: once an hour is over, and never beside another run. */
 import { expect, test } from "vitest";
 import type { HistoryRun } from "../../server/book-history/make-days.ts";
-import { BookHistory, type HistoryThread } from "../../server/service/book-history.ts";
+import { BookHistory } from "../../server/service/book-history.ts";
+import type { SingleRun } from "../../server/util/thread-pool.ts";
 import { eventually } from "../support/checks.ts";
 
 const HOUR_MS = 3_600_000;
@@ -15,7 +16,7 @@ function startHistory(since: number | null, job: typeof JOB | null = JOB) {
   const runs: (HistoryRun & { end: (bytes: number | Error) => void })[] = [];
   const errors: object[] = [];
   const logger = { info: () => {}, error: (line: object) => void errors.push(line) };
-  const start = (run: HistoryRun): HistoryThread => {
+  const start = (run: HistoryRun): SingleRun<number> => {
     const result = new Promise<number>((resolve, reject) => {
       runs.push({ ...run, end: (bytes) => (typeof bytes === "number" ? resolve(bytes) : reject(bytes)) });
     });

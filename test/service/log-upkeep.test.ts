@@ -7,8 +7,9 @@ import { openLogReader } from "../../engine/log/log-files.ts";
 import { LogProgress } from "../../engine/log/progress.ts";
 import { packRequest } from "../../engine/log/request.ts";
 import type { Write } from "../../engine/log/writes.ts";
-import { LogUpkeep, type UpkeepRun } from "../../server/service/log-upkeep.ts";
-import { keepLog, type UpkeepJob } from "../../server/service/log-upkeep-job.ts";
+import { LogUpkeep } from "../../server/service/log-upkeep.ts";
+import { keepLog, type UpkeepJob, type UpkeepResult } from "../../server/service/log-upkeep-job.ts";
+import type { SingleRun } from "../../server/util/thread-pool.ts";
 import { rowsOf } from "../support/data-dir.ts";
 import { DaysLog } from "../support/days-log.ts";
 
@@ -32,7 +33,7 @@ function startUpkeep(logDays = 0) {
   let failure: Error | null = null;
   /** Hours of the clock that nobody sets. */
   let hours = 0;
-  const start = (job: UpkeepJob): UpkeepRun => {
+  const start = (job: UpkeepJob): SingleRun<UpkeepResult> => {
     runs.push(job);
     const result = failure === null ? Promise.resolve().then(() => keepLog(job)) : Promise.reject(failure);
     return { result, stop: async () => {} };

@@ -10,16 +10,8 @@ const SHOWN = 10;
 export function replayHistory(path: string): number {
   const lines = readHistory(path);
   printHead("replay", `the book history ${path}`);
-  const ids = lines.flatMap(({ outcome_id }) => outcome_id ?? []);
   const start = performance.now();
-  const replay = new HistoryReplay(
-    ids.length === 0
-      ? [1]
-      : ids
-          .slice()
-          .sort((a, b) => a - b)
-          .filter((id, i, all) => id !== all[i - 1]),
-  );
+  const replay = new HistoryReplay(lines);
   for (const commit of commitsOf(lines)) replay.apply(commit);
   const seconds = (performance.now() - start) / 1_000;
   const { commits, trades, volume, byType, crossed, differences } = replay;

@@ -60,9 +60,11 @@ export class HistoryReplay {
   private readonly command = new CommandRecord().at(this.words, this.doubles, 0);
   private readonly event = new EngineEvent();
 
-  /** @param ids of the market's outcomes, as far as the file has them */
-  constructor(ids: readonly number[]) {
-    this.firstOutcome = Math.min(...ids);
+  /** @param lines of the whole file: the market has the outcomes that they name, at least two */
+  constructor(lines: readonly HistoryLine[]) {
+    const ids = new Set(lines.map(({ outcome_id }) => outcome_id ?? 0));
+    ids.delete(0);
+    this.firstOutcome = ids.size === 0 ? 1 : Math.min(...ids);
     const count = Math.max(2, Math.max(...ids) - this.firstOutcome + 1);
     this.outcomes = Array.from({ length: count }, (_, i) => i + 1);
     this.matcher = createMatcher(this.ring, { capacity: CAPACITY, activeBooks: 64, onRingFull: () => {} });
@@ -195,16 +197,17 @@ export class HistoryReplay {
 
   /** Lets one order be the whole level. @param shares bids positive, asks negative */
   private set(key: number, shares: number): void {
+    const wanted = bounded(shares);
+    // What a trade took from the order, the matcher knows alone.
+    const left = this.sharesAt(key);
+    if (left === wanted && wanted !== 0) return;
     const old = this.orders.get(key);
-    // What a trade took from it, the matcher knows alone.
-    const [outcome, price] = [Math.floor(key / FULL_PRICE_BPS), key % FULL_PRICE_BPS];
-    const left = old === undefined ? 0 : this.matcher.levelQuantity(outcome, price);
-    const wanted = Math.min(Math.abs(shares), MAX_QUANTITY);
-    if (left === wanted && (wanted === 0 || Math.sign(old!.shares) === Math.sign(shares)))
-      return this.forget(key, wanted);
-    if (left > 0) this.cancel(old!);
-    this.forget(key, 0);
-    if (wanted > 0) this.rest(key, outcome, price, Math.sign(shares) * wanted);
+    if (old !== undefined) {
+      if (left !== 0) this.cancel(old);
+      this.orders.delete(key);
+      this.freeSlots.push(old.slot);
+    }
+    if (wanted !== 0) this.rest(key, wanted);
   }
 
   /** What rests in the matcher: bids positive, asks negative. */
@@ -214,15 +217,8 @@ export class HistoryReplay {
     return old === undefined ? 0 : Math.sign(old.shares) * left;
   }
 
-  /** Forgets an order that has ended. */
-  private forget(key: number, left: number): void {
-    const old = this.orders.get(key);
-    if (left > 0 || old === undefined) return;
-    this.orders.delete(key);
-    this.freeSlots.push(old.slot);
-  }
-
-  private rest(key: number, outcome: number, price: number, shares: number): void {
+  private rest(key: number, shares: number): void {
+    const [outcome, price] = [Math.floor(key / FULL_PRICE_BPS), key % FULL_PRICE_BPS];
     const side = shares > 0 ? Side.buy : Side.sell;
     if (side === Side.buy) this.removeBetter(outcome, Side.sell, price + 1);
     else this.removeBetter(outcome, Side.buy, price - 1);

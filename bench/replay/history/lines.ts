@@ -14,6 +14,7 @@ export interface HistoryLine {
   readonly quantity?: number;
   readonly match_id?: number;
   readonly match_type?: string;
+  readonly created_at?: number;
   readonly status?: string;
 }
 

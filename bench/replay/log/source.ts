@@ -6,7 +6,7 @@ import { existsSync, statSync } from "node:fs";
 import { BrokenLog } from "../../../engine/log/broken-log.ts";
 import { archivesBeside, LogFiles, type LogPlace, logOf } from "../../../engine/log/log-files.ts";
 import type { Opening } from "../../../engine/log/opening.ts";
-import { firstOpening } from "../../../engine/projection/log-opening.ts";
+import { openingBefore } from "../../../engine/projection/log-opening.ts";
 import { ArchiveFile } from "./archive-file.ts";
 
 const ARCHIVE = ".log.gz";
@@ -47,7 +47,7 @@ function openFiles(place: LogPlace, path: string): LogSource {
   const range = files.range();
   if (range === null) throw new BrokenLog(`${path} has no log`);
   return {
-    opening: firstOpening(files, place, path),
+    opening: openingBefore(files, place, range.first, path),
     bodies: files.bodies(range.first),
     unit: "batches",
     total: range.last - range.first + 1,
