@@ -72,6 +72,13 @@ function placements(market: number, outcome: number, count: number): ClientFrame
   return frames;
 }
 
+/** What a maker's orders sent to the subscribers. */
+interface Traded {
+  readonly perSecond: number;
+  readonly ordersPerSecond: number;
+  readonly report: CrowdReport;
+}
+
 interface FanOut {
   readonly json: number[];
   readonly sbe: number[];
@@ -93,17 +100,18 @@ async function fanOut(): Promise<FanOut> {
   const recording = join(folder, "messages.json");
   let bytes = 0;
   /** The maker's orders are JSON in either case. */
-  const trade = async (message: string | Uint8Array): Promise<{ perSecond: number; report: CrowdReport }> => {
+  const trade = async (message: string | Uint8Array): Promise<Traded> => {
     const crowd = await Crowd.open({ ...crowdOf, url: exchange.url, message });
     const maker = await SocketLoad.open(exchange.url, MAKER);
     const operations = { frames: placements(market!.id, outcome, FAN_OUT_ORDERS), ordersPerFrame: 1 };
-    const delivered = await crowd.during(async () => {
+    let ordersPerSecond = 0;
+    const { perSecond, report } = await crowd.during(async () => {
       const { accepted, seconds } = await maker.send(operations, WINDOW);
       assert(accepted === FAN_OUT_ORDERS, "every order is accepted");
-      rates!.push(accepted / seconds);
+      ordersPerSecond = accepted / seconds;
     });
-    assert(delivered.report.closed === 0, "no subscriber was closed");
-    assert(delivered.report.frames > 0, "the subscribers see the book change");
+    assert(report.closed === 0, "no subscriber was closed");
+    assert(report.frames > 0, "the subscribers see the book change");
     maker.close();
     await crowd.end();
     // Every trade finds an empty book.
@@ -111,13 +119,13 @@ async function fanOut(): Promise<FanOut> {
       dataOf("/orders", await send(api.bytes("DELETE", "/orders", MAKER)));
     });
     await exchange.quiet();
-    return delivered;
+    return { perSecond, ordersPerSecond, report };
   };
-  const tradeInSbe = (): ReturnType<typeof trade> => trade(subscribeToBook(market!.id, outcome));
+  const tradeInSbe = (): Promise<Traded> => trade(subscribeToBook(market!.id, outcome));
   for (let round = smoke ? 1 : 0; round <= ROUNDS; round++) {
     // Neither format is always the first.
     const sbeFirst = round % 2 === 1 ? await tradeInSbe() : null;
-    const { perSecond, report } = await trade(subscribe(market!.id, outcome));
+    const { perSecond, ordersPerSecond, report } = await trade(subscribe(market!.id, outcome));
     const inSbe = sbeFirst ?? (await tradeInSbe());
     writeFileSync(recording, JSON.stringify(report.texts));
     bytes = median(report.texts.map((text) => text.length));
@@ -135,6 +143,7 @@ async function fanOut(): Promise<FanOut> {
     // The round before the first warms both up.
     if (round === 0) continue;
     json!.push(perSecond);
+    rates!.push(ordersPerSecond);
     sbe!.push(inSbe.perSecond);
     bare!.push(published.perSecond);
   }
