@@ -12,6 +12,13 @@ export class BatchStamps {
     this.stamps[this.count++]!.atRecordOf(event);
   }
 
+  /** Removes and returns all stamps, for a pass that is shown later. */
+  take(): EngineEvent[] {
+    const taken = this.stamps.splice(0, this.count);
+    this.count = 0;
+    return taken;
+  }
+
   /** Writes into all stamps when they became durable, while the log still owns the records. @param at µs */
   resolve(at: number): void {
     for (let i = 0; i < this.count; i++) this.stamps[i]!.durableAt = at;

@@ -11,11 +11,10 @@ import type { Clock } from "../util/clock.ts";
 import { Histogram, type HistogramMemory } from "../util/histogram.ts";
 import type { MicroClock } from "../util/micro-clock.ts";
 import { type LogStart, openLog } from "./database.ts";
-import { Log } from "./log.ts";
-import type { LogMessage, LogRequest } from "./messages.ts";
+import { Log, type LogReplication } from "./log.ts";
+import { MailCount } from "./mail-count.ts";
+import type { LogMessage, LogReply, LogRequest } from "./messages.ts";
 import { LogProgress } from "./progress.ts";
-
-const POSTED = 0;
 
 /** The setup for the thread that runs the log. */
 export interface LogSetup {
@@ -24,30 +23,45 @@ export interface LogSetup {
   readonly texts: SharedArrayBuffer;
   readonly progress: SharedArrayBuffer;
   readonly port: MessagePort;
-  /** The number of messages posted to `port`: the stage reads the port only after it changes. */
-  readonly posted: SharedArrayBuffer;
+  /** Of the messages posted to `port`: the stage reads the port only after it changes. */
+  readonly mail: SharedArrayBuffer;
   readonly projectorWaker: SharedArrayBuffer;
   /** The epoch of the clock that all threads share (micro-clock.ts). */
   readonly clockEpoch: number;
   /** The duration of each commit, µs, and its number of placements; this stage observes. */
   readonly commitTimes: HistogramMemory;
   readonly commitOrders: HistogramMemory;
+  /** Null on a single box. */
+  readonly replication: ReplicatedLogSetup | null;
+}
+
+/** What the log stage needs where other places get the log. */
+export interface ReplicatedLogSetup {
+  /** Nobody sees a batch before `progress.released` reaches it. */
+  readonly isHeld: boolean;
+  /** The wait cell of the replication thread. */
+  readonly waker: SharedArrayBuffer;
+  /** From the beginning of a pass until it was shown, µs; this stage observes. */
+  readonly releaseTimes: HistogramMemory;
 }
 
 export class LogStage {
   private readonly log: Log;
   private readonly port: MessagePort;
-  private readonly posted: Int32Array;
+  private readonly mail: MailCount;
   private readonly gates: RingGate[];
   private readonly progress: LogProgress;
   private readonly gateway: Waker;
+  /** The replication thread; null on a single box. */
+  private readonly replication: Waker | null;
   private received = 0;
   private lastRequest = 0;
 
   constructor(setup: LogSetup, gateway: Waker, clock: Clock, microClock: MicroClock) {
     this.port = setup.port;
-    this.posted = new Int32Array(setup.posted);
+    this.mail = new MailCount(setup.mail);
     this.gateway = gateway;
+    this.replication = setup.replication === null ? null : new Waker(setup.replication.waker);
     this.gates = setup.events.map((memory) => new RingGate(memory));
     this.progress = new LogProgress(setup.progress);
     const [commitTimes, commitOrders] = [new Histogram(setup.commitTimes), new Histogram(setup.commitOrders)];
@@ -67,12 +81,13 @@ export class LogStage {
         this.progress.requestCheckpoint();
         projector.wake();
       },
+      replication: setup.replication === null ? null : openReplication(setup.replication),
     });
   }
 
   /** True if `run` has work. */
   hasWork(): boolean {
-    if (Atomics.load(this.posted, POSTED) !== this.received) return true;
+    if (this.mail.posted !== this.received || this.log.canRelease) return true;
     for (const gate of this.gates) if (gate.available() > 0) return true;
     return this.progress.isCheckpointDone;
   }
@@ -80,12 +95,20 @@ export class LogStage {
   /** Commits everything available and wakes the gateway; returns false if there was nothing. Throws if the database fails. */
   run(): boolean {
     if (this.progress.isCheckpointDone && this.progress.takeCheckpointDone()) this.log.finishCheckpoint();
+    const released = this.log.release();
+    if (released !== null) this.show(released);
     const replies = this.log.commit(() => this.receive());
-    if (replies === null) return false;
-    for (const reply of replies) this.port.postMessage(reply);
-    this.gateway.wake();
+    this.mail.finish(this.received);
+    if (replies === null) return released !== null;
+    this.show(replies);
+    this.replication?.wake();
     this.log.trimBesideLoad();
     return true;
+  }
+
+  private show(replies: readonly LogReply[]): void {
+    for (const reply of replies) this.port.postMessage(reply);
+    this.gateway.wake();
   }
 
   /** Does a slice of background work; returns true if there may be more. */
@@ -104,7 +127,7 @@ export class LogStage {
 
   private receive(): LogRequest[] {
     const requests: LogRequest[] = [];
-    if (Atomics.load(this.posted, POSTED) === this.received) return requests;
+    if (this.mail.posted === this.received) return requests;
     for (;;) {
       const message = receiveMessageOnPort(this.port);
       if (message === undefined) return requests;
@@ -118,4 +141,9 @@ export class LogStage {
       }
     }
   }
+}
+
+function openReplication({ isHeld, releaseTimes }: ReplicatedLogSetup): LogReplication {
+  const times = new Histogram(releaseTimes);
+  return { isHeld, onRelease: (durationMicros) => times.observe(durationMicros) };
 }

@@ -6,6 +6,7 @@
  *
  * One pass: 1. number the requests  2. number the events, ring by ring  3. copy records, texts and requests
  *           4. INSERT, which commits  5. cursors  6. replies.
+ * Where the log is held, steps 5 and 6 wait until `progress.released` says that another place has the batch.
  */
 import type Database from "better-sqlite3";
 import { EngineEvent } from "../ring/engine-event.ts";
@@ -17,6 +18,7 @@ import type { MicroClock } from "../util/micro-clock.ts";
 import { emptyWal } from "../util/wal-database.ts";
 import { LogAppender, type LogEnd } from "./append.ts";
 import { BatchStamps } from "./batch-stamps.ts";
+import { HeldPasses } from "./held-passes.ts";
 import type { LogReply, LogRequest } from "./messages.ts";
 import { type LastNumbers, Numbering } from "./numbering.ts";
 import type { LogProgress } from "./progress.ts";
@@ -28,6 +30,14 @@ const MAX_RECORDS = 2 ** 16;
 /** Archived batches and bytes of them that one slice deletes, about a millisecond's work; the first batch always. */
 const TRIM_BATCHES = 64;
 const TRIM_BYTES = 2 ** 18;
+
+/** How the log is copied to other places. */
+export interface LogReplication {
+  /** Nobody sees a pass until `progress.released` reaches its batch. */
+  readonly isHeld: boolean;
+  /** Called when a pass with a batch is shown, with the time since it began, µs. */
+  readonly onRelease: (durationMicros: number) => void;
+}
 
 export interface LogOptions {
   readonly db: Database.Database;
@@ -44,6 +54,8 @@ export interface LogOptions {
   readonly onCommit: (durationMicros: number, orders: number) => void;
   /** Requests a checkpoint through another connection; the caller reports its end with `finishCheckpoint`. */
   readonly requestCheckpoint: () => void;
+  /** Null on a single box. */
+  readonly replication: LogReplication | null;
 }
 
 /** One ring's part of a pass. */
@@ -68,6 +80,9 @@ export class Log {
   private readonly clock: MicroClock;
   private readonly onCommit: LogOptions["onCommit"];
   private readonly stamps = new BatchStamps();
+  private readonly replication: LogReplication | null;
+  /** Null where every pass is shown at once. */
+  private readonly held: HeldPasses | null;
   private readonly event = new EngineEvent();
   private readonly checkpoints: WalCheckpoints;
   private readonly sizes: Database.Statement;
@@ -97,6 +112,8 @@ export class Log {
     this.now = options.now;
     this.clock = options.clock;
     this.onCommit = options.onCommit;
+    this.replication = options.replication;
+    this.held = options.replication?.isHeld === true ? new HeldPasses() : null;
     this.checkpoints = new WalCheckpoints(db, options.requestCheckpoint);
     this.sizes = db.prepare("SELECT length(body) FROM batches WHERE number BETWEEN ? AND ?").pluck();
     this.deleteBatches = db.prepare("DELETE FROM batches WHERE number < ?");
@@ -105,8 +122,8 @@ export class Log {
   }
 
   /**
-   * One pass over everything that the rings hold and `receive` returns. Returns the replies to send, or null if there
-   * was nothing to do. Throws if the database fails: then nothing of this pass may be shown.
+   * One pass over everything that the rings hold and `receive` returns. Returns the replies to send, none where the pass is
+   * held, or null if there was nothing to do. Throws if the database fails: then nothing of this pass may be shown.
    */
   commit(receive: () => readonly LogRequest[]): LogReply[] | null {
     // Count events before receiving: a request posted before a command is never committed after that command's events.
@@ -132,13 +149,37 @@ export class Log {
       assert(appender.last.records === before.records + records, "a batch has all records of its pass");
       this.grown.batches++;
     }
+    for (const { gate, count } of this.parts) gate.pass(count);
+    if (!this.mayShow) return this.hold(isDurable, startedAt, replies);
     this.show(isDurable, startedAt);
     return replies;
   }
 
-  /** True once every engine has announced that no event follows. */
+  /** True if a pass that was held may be shown. */
+  get canRelease(): boolean {
+    return this.held?.canRelease(this.progress.releasedBatch) === true;
+  }
+
+  /** Shows what was held and may be seen by now; returns the replies to send, or null if there was nothing. */
+  release(): LogReply[] | null {
+    if (this.held === null || !this.canRelease) return null;
+    const { parts, progress, replication } = this;
+    const shownAt = this.clock();
+    const shown = this.held.release(progress.releasedBatch);
+    for (const { stamps, startedAt } of shown) {
+      for (const stamp of stamps) stamp.durableAt = shownAt;
+      if (startedAt !== null) replication?.onRelease(shownAt - startedAt);
+    }
+    const last = shown.at(-1)!;
+    progress.commit(last.point);
+    for (const [i, { gate }] of parts.entries()) gate.open(last.tails[i]!);
+    return shown.flatMap(({ replies }) => replies);
+  }
+
+  /** True once every engine has announced that no event follows, and everything is shown. */
   get stopped(): boolean {
-    return this.parts.length > 0 && this.numbering.stoppedRings === this.parts.length;
+    const hasEnded = this.parts.length > 0 && this.numbering.stoppedRings === this.parts.length;
+    return hasEnded && this.held?.isEmpty !== false;
   }
 
   /**
@@ -241,6 +282,29 @@ export class Log {
     return event.hasText ? this.texts.copy(event.slot, body, rest) : rest;
   }
 
+  /** True where this pass may be shown at once. */
+  private get mayShow(): boolean {
+    const { held } = this;
+    return held === null || (held.isEmpty && this.appender.last.batch <= this.progress.releasedBatch);
+  }
+
+  /** Keeps what this pass made durable until another place has it. */
+  private hold(isDurable: boolean, startedAt: number, replies: readonly LogReply[]): LogReply[] {
+    const point = this.appender.last;
+    this.held!.push({
+      point,
+      startedAt: isDurable ? startedAt : null,
+      tails: this.parts.map(({ gate }) => gate.tail),
+      stamps: this.stamps.take(),
+      replies,
+    });
+    if (!isDurable) return [];
+    this.progress.append(point.batch);
+    this.onCommit(this.clock() - startedAt, this.orders);
+    this.checkpoints.countCommit(this.orders);
+    return [];
+  }
+
   /** Lets the gateway see what this pass made durable. */
   private show(isDurable: boolean, startedAt: number): void {
     const durableAt = this.clock();
@@ -250,18 +314,16 @@ export class Log {
     }
     this.stamps.resolve(durableAt);
     assert(!isDurable || this.progress.committedBatch === this.appender.last.batch, "gates open after the commit");
-    for (const { gate, count } of this.parts) {
-      gate.tail = (gate.tail + count) | 0;
-      gate.open();
-    }
+    for (const { gate } of this.parts) gate.open();
     if (isDurable) this.checkpoints.countCommit(this.orders);
   }
 
   // ---------------------------------------------------------------- archived batches
 
-  /** Deletes a slice of archived batches; returns false if there are none. */
+  /** Deletes a slice of archived batches that other places have; returns false if there are none. */
   private trim(): boolean {
-    const end = Math.min(this.trimThrough, this.appender.last.batch - 1) + 1;
+    const copied = this.replication === null ? this.trimThrough : this.progress.releasedBatch;
+    const end = Math.min(this.trimThrough, this.appender.last.batch - 1, copied) + 1;
     if (this.oldest >= end) return false;
     const last = Math.min(end, this.oldest + TRIM_BATCHES) - 1;
     let bytes = 0;

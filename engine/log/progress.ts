@@ -1,11 +1,16 @@
 /**
- * How far the log and its projection are, in memory that all threads share. The log stage writes what it committed, the
- * projector what it projected, and the gateway what readers wait for. Each cell has one writer.
+ * How far the log and its projection are, in memory that all threads share. The log stage writes what it appended and
+ * what it showed, the projector what it projected, the gateway what readers wait for, and the replication thread what
+ * may be shown. Each cell has one writer.
  *
- *   64-bit cell   0..2                         16..18                       32
- *                 committed: batch, records,   projected: batch, records,   wanted: the last batch that a
- *                 at (ms)                      at (ms)                      reader waits for
- *                 log stage                    projector                    gateway
+ *   64-bit cell   0..2, 3                      16..18                       32                      48
+ *                 committed: batch, records,   projected: batch, records,   wanted: the last        released: the last
+ *                 at (ms); 3: appended         at (ms)                      batch that a reader     batch that other
+ *                                                                           waits for               boxes have
+ *                 log stage                    projector                    gateway                 replication
+ *
+ * Committed is what anybody may see. On a single box that is all that was appended; where the log is held until another
+ * place has it, appended runs ahead.
  *   then 32-bit words: 0 the log stage wants a checkpoint; 16 the gateway wants the projector to stop; 32 the projector has
  *   finished the checkpoint; 48 what keeps the projector from writing, and 49 that a checkpoint of the tables failed
  */
@@ -14,10 +19,12 @@ import { assert } from "../util/assert.ts";
 const COMMITTED = 0;
 const PROJECTED = 16;
 const WANTED = 32;
+const RELEASED = 48;
 const BATCH = 0;
 const RECORDS = 1;
 const AT = 2;
-const CELLS = 48;
+const APPENDED = 3;
+const CELLS = 64;
 const WORDS = 64;
 const CHECKPOINT_WANTED = 0;
 const STOP = 16;
@@ -41,7 +48,8 @@ export interface LogPoint {
 /** How the cells lie. Called once at startup. */
 export function assertProgressLayout(): void {
   assert(PROJECTED - COMMITTED >= 16 && WANTED - PROJECTED >= 16, "no two writers share 128 bytes");
-  assert(AT < 16 && WANTED + 1 <= CELLS && TABLES_CHECKPOINT_FAILED < WORDS, "every cell lies in the memory");
+  assert(RELEASED - WANTED >= 16 && APPENDED > AT, "nor do the others");
+  assert(APPENDED < 16 && RELEASED + 16 <= CELLS && TABLES_CHECKPOINT_FAILED < WORDS, "every cell lies in the memory");
   assert(STOP - CHECKPOINT_WANTED >= 16 && OBSTACLE > CHECKPOINT_DONE, "the words of two writers lie apart");
 }
 
@@ -77,6 +85,27 @@ export class LogProgress {
   /** Called only by the log stage, and before it runs. */
   commit(point: LogPoint): void {
     this.write(COMMITTED, point);
+  }
+
+  /** The last batch in journal.db, whether or not anybody may see it. */
+  get appendedBatch(): number {
+    return Math.max(Number(Atomics.load(this.cells, APPENDED)), this.committedBatch);
+  }
+
+  /** Called only by the log stage: the batch is in journal.db and nobody may see it yet. */
+  append(batch: number): void {
+    Atomics.store(this.cells, APPENDED, BigInt(batch));
+  }
+
+  /** The last batch that other boxes have, as far as the policy asks for it. */
+  get releasedBatch(): number {
+    return Number(Atomics.load(this.cells, RELEASED));
+  }
+
+  /** Called only by the replication thread, which then wakes the log stage. */
+  release(batch: number): void {
+    assert(BigInt(batch) >= Atomics.load(this.cells, RELEASED), "what was released stays so");
+    Atomics.store(this.cells, RELEASED, BigInt(batch));
   }
 
   /** Called only by the projector, and before it runs. */

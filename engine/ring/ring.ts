@@ -6,9 +6,9 @@
  * Cursors are int32 counts of records that wrap; only their differences have a meaning. They are 128 bytes apart, and each has
  * one writer. Payload is written with plain stores and handed over by one atomic store of a cursor.
  *
- *   word    0           32         64
- *           published   limit      consumed
- *           producer    log        last consumer
+ *   word    0           32         64               96
+ *           published   limit      consumed         passed: read by the log, whether or not its limit has moved
+ *           producer    log        last consumer    log
  *
  * No end of a ring is safe for use from more than one thread.
  */
@@ -18,6 +18,7 @@ import { RECORD_BYTES, RECORD_DOUBLES, RECORD_WORDS } from "./records.ts";
 const CURSOR_PUBLISHED = 0;
 const CURSOR_LIMIT = 32;
 const CURSOR_CONSUMED = 64;
+const CURSOR_PASSED = 96;
 const HEADER_BYTES = 512;
 
 /** The memory from which a thread opens its end of a ring. */
@@ -35,7 +36,8 @@ export function createRing(records: number): RingMemory {
 /** How the cursors lie. Called once at startup. */
 export function assertRingLayout(): void {
   assert(CURSOR_LIMIT - CURSOR_PUBLISHED >= 32 && CURSOR_CONSUMED - CURSOR_LIMIT >= 32, "cursors are 128 bytes apart");
-  assert(4 * CURSOR_CONSUMED < HEADER_BYTES && HEADER_BYTES % RECORD_BYTES === 0, "records begin after the cursors");
+  assert(CURSOR_PASSED - CURSOR_CONSUMED >= 32, "cursors are 128 bytes apart");
+  assert(4 * CURSOR_PASSED < HEADER_BYTES && HEADER_BYTES % RECORD_BYTES === 0, "records begin after the cursors");
 }
 
 class RingEnd {
@@ -112,6 +114,11 @@ export class RingConsumer extends RingEnd {
     return Atomics.load(this.cursors, CURSOR_PUBLISHED);
   }
 
+  /** The number of published records that the gate hasn't read yet. */
+  unpassed(): number {
+    return (this.published() - Atomics.load(this.cursors, CURSOR_PASSED)) | 0;
+  }
+
   /** The number of published records that aren't read yet, whether or not the gate has passed them. */
   depth(): number {
     return (this.published() - this.tail) | 0;
@@ -138,9 +145,16 @@ export class RingGate extends RingEnd {
     return (Atomics.load(this.cursors, CURSOR_PUBLISHED) - this.tail) | 0;
   }
 
-  /** Lets the last consumer read all records before `tail`. */
-  open(): void {
-    assert(this.available() >= 0, "the limit stays behind what is published");
-    Atomics.store(this.cursors, CURSOR_LIMIT, this.tail);
+  /** The next `count` records are read; the last consumer doesn't see them yet. */
+  pass(count: number): void {
+    this.tail = (this.tail + count) | 0;
+    assert(this.available() >= 0, "only what is published is read");
+    Atomics.store(this.cursors, CURSOR_PASSED, this.tail);
+  }
+
+  /** Lets the last consumer read all records before `position`, which are read. */
+  open(position: number = this.tail): void {
+    assert(((this.tail - position) | 0) >= 0, "the limit stays behind what is read");
+    Atomics.store(this.cursors, CURSOR_LIMIT, position);
   }
 }

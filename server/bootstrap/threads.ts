@@ -7,6 +7,7 @@ import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { COMMAND_RING_RECORDS, EVENT_RING_RECORDS, MAX_LIVE_ORDERS } from "../../engine/limits.ts";
 import type { LogStart } from "../../engine/log/database.ts";
 import type { LogSetup } from "../../engine/log/log-stage.ts";
+import { MailCount } from "../../engine/log/mail-count.ts";
 import { LogProgress, Obstacle } from "../../engine/log/progress.ts";
 import { createRing, RingConsumer, type RingMemory, RingProducer } from "../../engine/ring/ring.ts";
 import { Waker } from "../../engine/ring/waker.ts";
@@ -17,7 +18,6 @@ import type {
   ThreadMessage,
 } from "../../engine/thread-setup.ts";
 import { createHistogram, type HistogramMemory, logBounds } from "../../engine/util/histogram.ts";
-import type { LogWriter } from "../writes/log-writer.ts";
 import type { Config } from "./config.ts";
 import type { ExchangeDatabase } from "./database.ts";
 import type { FailTrading, Lifecycle } from "./lifecycle.ts";
@@ -47,9 +47,9 @@ export interface Threads {
   readonly projectorWaker: Waker;
   /** The projector ends after the others. */
   readonly projector: Worker;
-  /** The gateway's end of the log's mailbox, and the count of what it posted. */
+  /** The gateway's end of the log's mailbox, and the count of its messages. */
   readonly port: MessagePort;
-  readonly posted: SharedArrayBuffer;
+  readonly mail: MailCount;
   readonly batchCommands: readonly HistogramMemory[];
   readonly commitTimes: HistogramMemory;
   readonly commitOrders: HistogramMemory;
@@ -67,7 +67,7 @@ interface ThreadsOptions {
 
 export function startThreads({ config, database, start, texts, clockEpoch }: ThreadsOptions): Threads {
   const { port1: port, port2: logPort } = new MessageChannel();
-  const posted = new SharedArrayBuffer(4);
+  const mail = new MailCount();
   const progress = new LogProgress();
   progress.commit(pointOf(start));
   progress.project(pointOf(start));
@@ -83,11 +83,12 @@ export function startThreads({ config, database, start, texts, clockEpoch }: Thr
     texts,
     progress: progress.buffer,
     port: logPort,
-    posted,
+    mail: mail.buffer,
     projectorWaker: projectorWaker.buffer,
     clockEpoch,
     commitTimes,
     commitOrders,
+    replication: null,
   };
   const sharesThread = engines.length === 1;
   const logWaker = sharesThread ? firstEngine.waker : new Waker();
@@ -111,7 +112,7 @@ export function startThreads({ config, database, start, texts, clockEpoch }: Thr
   });
   const batchCommands = engines.map((engine) => engine.batchCommands);
   const histograms = { batchCommands, commitTimes, commitOrders };
-  const parts = { workers, projector, links, gatewayWaker, logWaker, projectorWaker, progress, port, posted };
+  const parts = { workers, projector, links, gatewayWaker, logWaker, projectorWaker, progress, port, mail };
   return { ...parts, ...histograms };
 }
 
@@ -196,9 +197,10 @@ export function watchThreads({ workers, projector }: Threads, lifecycle: Lifecyc
 }
 
 /** Each thread's waiting work and progress. An engine's thread that also runs the log is watched in both roles. */
-export function threadProgress({ links, progress }: Threads, writer: LogWriter): Watched[] {
+export function threadProgress({ links, mail, progress }: Threads): Watched[] {
   const watched: Watched[] = [
-    { name: "log", waiting: () => writer.postedCount, progress: () => progress.committedBatch },
+    // What waits for another box isn't the log's work any more: the standby's own watch says so.
+    { name: "log", waiting: () => mail.waiting, progress: () => progress.appendedBatch },
     {
       name: "projector",
       // It waits for a lock, or for room on the disk: ProjectionLag says so, and bounds it.
@@ -209,8 +211,8 @@ export function threadProgress({ links, progress }: Threads, writer: LogWriter):
   for (const [i, { commands, events }] of links.entries()) {
     const name = `engine ${i + 1}`;
     watched.push({ name, waiting: () => commands.depth(), progress: () => (commands.head - commands.depth()) | 0 });
-    const committed = (): number => (events.tail + events.available()) | 0;
-    watched.push({ name: "log", waiting: () => (events.published() - committed()) | 0, progress: committed });
+    const passed = (): number => (events.published() - events.unpassed()) | 0;
+    watched.push({ name: "log", waiting: () => events.unpassed(), progress: passed });
   }
   return watched;
 }

@@ -49,7 +49,7 @@ export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
   const { database, trading, operators, notifying, hub, fail } = options;
   const { clock } = trading;
   const files = new FileGuard([database.path, database.journalPath].flatMap((path) => [path, `${path}-wal`]));
-  const watchdog = new Watchdog(threadProgress(options.threads, trading.writer), MAX_STALL_MS / TICK_MS);
+  const watchdog = new Watchdog(threadProgress(options.threads), MAX_STALL_MS / TICK_MS);
   notifying.priceAlerts.start(clock.now());
   const watchClock = createClockWatch(trading.timeline, options.logger);
   return [

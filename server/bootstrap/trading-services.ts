@@ -85,7 +85,7 @@ export function createTradingServices(options: TradingOptions) {
   const writer = new LogWriter({
     rooms: createWriteRooms({ db, accounts, exchange, lookups: history }),
     gate: exchange.gate,
-    mailbox: new PortMailbox(threads.port, threads.posted, threads.logWaker),
+    mailbox: new PortMailbox(threads.port, threads.mail, threads.logWaker),
     time: exchange.time,
   });
   const cancelTimers = new CancelTimers({

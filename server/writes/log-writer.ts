@@ -172,11 +172,6 @@ export class LogWriter {
     return this.unresolved;
   }
 
-  /** Requests that the log stage has not replied to yet. */
-  get postedCount(): number {
-    return this.pending.size;
-  }
-
   /**
    * The log has failed, and so has the gate: resolves what the log committed before, and rejects what is pending.
    * @param unknown the error of writes that may be durable

@@ -1,9 +1,8 @@
 /** Messages to the log stage, and its replies. The log stage owns the other end. */
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import type { MailCount } from "../../engine/log/mail-count.ts";
 import type { LogMessage, LogReply } from "../../engine/log/messages.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
-
-const POSTED = 0;
 
 export interface Mailbox {
   post(message: LogMessage): void;
@@ -16,19 +15,19 @@ export interface Mailbox {
 /** The mailbox of a log stage in another thread. */
 export class PortMailbox implements Mailbox {
   private readonly port: MessagePort;
-  private readonly posted: Int32Array;
+  private readonly mail: MailCount;
   private readonly logWaker: Waker;
 
-  /** @param posted count of posted messages, shared with the log stage */
-  constructor(port: MessagePort, posted: SharedArrayBuffer, logWaker: Waker) {
+  /** @param mail of posted messages, shared with the log stage */
+  constructor(port: MessagePort, mail: MailCount, logWaker: Waker) {
     this.port = port;
-    this.posted = new Int32Array(posted);
+    this.mail = mail;
     this.logWaker = logWaker;
   }
 
   post(message: LogMessage): void {
     this.port.postMessage(message);
-    Atomics.add(this.posted, POSTED, 1);
+    this.mail.post();
     this.logWaker.wake();
   }
 

@@ -5,6 +5,7 @@ import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { MarketStatus } from "../../engine/constants.ts";
 import { Ledger } from "../../engine/ledger.ts";
+import { MailCount } from "../../engine/log/mail-count.ts";
 import type { LogReply, LogRequest } from "../../engine/log/messages.ts";
 import { unpackRequest } from "../../engine/log/request.ts";
 import { UNDECIDED } from "../../engine/projection/load/markets.ts";
@@ -63,7 +64,7 @@ function rig() {
   const writer = new LogWriter({
     rooms: [new PlainWrites(ids, () => {}), markets],
     gate: exchange.gate,
-    mailbox: new PortMailbox(port, new SharedArrayBuffer(4), new Waker()),
+    mailbox: new PortMailbox(port, new MailCount(), new Waker()),
     time: () => exchange.time(),
   });
   const approvals = new Approvals(writer, accounts, new Set(), []);

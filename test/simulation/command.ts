@@ -7,7 +7,7 @@ const run = promisify(execFile);
 const SIMULATE = fileURLToPath(new URL("../../dist/test/simulation/simulate-run.js", import.meta.url));
 
 /** A run with this seed comes across all that simulation.test.ts lists: a change to the course may need another one. */
-export const FIXED_SEED = 20_261_191;
+export const FIXED_SEED = 20_261_198;
 export const STEPS = 60_000;
 
 /** Returns the command's report, whether it found a difference or not. */

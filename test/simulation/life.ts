@@ -65,6 +65,8 @@ export interface Shape {
   readonly capacity: number;
   readonly largestId: number;
   readonly activeBooks: number;
+  /** Nobody sees what the log has before another place has it, too. */
+  readonly isHeld?: boolean;
   readonly clientOrderIds?: ClientOrderIdBounds;
 }
 
@@ -128,6 +130,12 @@ interface Engine {
   isRunning: boolean;
 }
 
+/** Events and requests of one pass of the log. */
+interface Pass {
+  readonly requests: readonly LogRequest[];
+  readonly events: readonly { event: EngineEvent; ring: number; fillId: number; sequence: number }[];
+}
+
 /** A read of the tables, which another thread would do. */
 type Lookup = () => void;
 
@@ -165,12 +173,17 @@ export class Life {
   /** Applies the log's last commit to the record; null if there is none. */
   unheard: (() => void) | null = null;
   checkpointIsWanted: (() => void) | null = null;
+  /** Passes that the log holds, oldest first, with the last batch of each. */
+  private readonly held: { readonly batch: number; readonly pass: Pass }[] = [];
+  /** The last batch before this life. */
+  private readonly begins: number;
   private readonly lookups: Lookup[] = [];
   /** Reads that wait for the projector. */
   private waitingReads = 0;
   private readonly record: Committed;
   private readonly witness: Witness;
   private readonly files: Files;
+  private readonly shape: Shape;
   private readonly reader: Database.Database;
   private readonly lookupsOf: TableLookups;
 
@@ -187,6 +200,7 @@ export class Life {
     this.record = record;
     this.witness = witness;
     this.files = files;
+    this.shape = shape;
     this.loop = new HandLoop(() => clock.now);
     this.connection = new FaultyConnection(openJournal(files.journal, "full"), "INSERT INTO batches");
     this.tables = new FaultyConnection(openDatabase(files.tables, "normal"), "COMMIT");
@@ -197,6 +211,7 @@ export class Life {
     strikes(this.tables);
     const end = recoverTables(this.tables.db, journal, shape);
     emptyWal(this.connection.db);
+    this.begins = end.batch;
     const { state, ledger, registry } = loadExchange(db, this.loop);
     const accounts = new Accounts(() => {});
     accounts.load(loadAccounts(db, clock.now, MAX_ENDED_SESSIONS, { since: clock.now, most: 0 }));
@@ -208,7 +223,7 @@ export class Life {
     rings.forEach((memory, i) => {
       this.engines.push(this.openEngine(i, memory, shape, microClockOf(clock)));
     });
-    this.log = this.openLog(clock, store, rings, { end, state });
+    this.log = this.openLog(clock, store, rings, { end, state, isHeld: shape.isHeld === true });
     this.tables.db.pragma(`wal_autocheckpoint = ${WAL_PAGES}`);
     this.projector = new Projector(this.tables.db, this.bodies, { ...shape, checksHashes: true });
     this.progress.project(this.projector.point);
@@ -259,7 +274,7 @@ export class Life {
     clock: Clock,
     { texts }: OrderStore,
     rings: readonly Rings[],
-    { end, state }: { readonly end: LogEnd; readonly state: LedgerState },
+    { end, state, isHeld }: { readonly end: LogEnd; readonly state: LedgerState; readonly isHeld: boolean },
   ): Log {
     return new Log({
       db: this.connection.db,
@@ -275,6 +290,7 @@ export class Life {
       requestCheckpoint: () => {
         this.checkpointIsWanted = () => this.log.finishCheckpoint();
       },
+      replication: isHeld ? { isHeld, onRelease: () => {} } : null,
     });
   }
 
@@ -370,21 +386,58 @@ export class Life {
       replies = this.log.commit(receive);
     } catch (error) {
       // The file has it and nobody has seen it: the disk decides whether it lasts.
-      if (this.connection.commits > commits) this.unheard = () => this.keep(requests, null, counts);
+      if (this.connection.commits > commits) this.unheard = () => this.keep(this.take(requests, counts), null);
       throw error;
     }
     if (replies === null) return false;
-    this.keep(requests, replies, counts);
-    for (const reply of replies) this.mailbox.replies.push(reply);
+    const pass = this.take(requests, counts);
+    const { appendedBatch: batch, releasedBatch } = this.progress;
+    const isShown = this.held.length === 0 && (this.shape.isHeld !== true || batch <= releasedBatch);
+    if (isShown) this.showPass(pass, replies);
+    else {
+      ensure(replies.length === 0, "no reply precedes the release of its batch");
+      this.held.push({ batch, pass });
+    }
     return true;
+  }
+
+  private showPass(pass: Pass, replies: readonly LogReply[]): void {
+    this.keep(pass, replies);
+    for (const reply of replies) this.mailbox.replies.push(reply);
+  }
+
+  /** Another place has got up to `most` batches more, and what it has is shown. */
+  release(most: number): void {
+    const { progress, held } = this;
+    progress.release(Math.max(progress.releasedBatch, Math.min(progress.appendedBatch, progress.releasedBatch + most)));
+    const replies = this.log.release() ?? [];
+    while (held[0] !== undefined && held[0].batch <= progress.releasedBatch) {
+      const { pass } = held.shift()!;
+      this.showPass(pass, replies.splice(0, pass.requests.length));
+    }
+    ensure(replies.length === 0, "each reply belongs to a pass that is released");
+    // A start shows what its file has; nobody looks before it is over.
+    const allowed = Math.max(this.begins, progress.releasedBatch);
+    ensure(progress.committedBatch <= allowed, "nothing is committed that no other place has");
+  }
+
+  /** True if nothing is held. */
+  get isShown(): boolean {
+    return this.held.length === 0;
+  }
+
+  /** The process ends: a start finds in the file what was held. */
+  keepHeld(): void {
+    for (const { pass } of this.held.splice(0)) this.keep(pass, null);
   }
 
   /** One transaction of the projector over up to `most` batches; false if there was nothing to project. */
   project(most: number): boolean {
     let count = 0;
-    for (const body of this.bodies.bodies(this.projector.point.batch + 1)) {
+    const left = Math.min(most, this.progress.committedBatch - this.projector.point.batch);
+    for (const body of left > 0 ? this.bodies.bodies(this.projector.point.batch + 1) : []) {
       this.projector.apply(body);
-      if (++count >= most) break;
+      if (++count >= left) break;
     }
     if (count === 0) return false;
     this.projector.commit();
@@ -392,24 +445,29 @@ export class Life {
     return true;
   }
 
+  /** What a pass has committed, as the log numbered it. @param counts of each ring's events */
+  private take(requests: readonly LogRequest[], counts: readonly number[]): Pass {
+    const events = this.engines.flatMap(({ events: view, published }, ring) =>
+      published.splice(0, counts[ring]).map(({ event, index }) => {
+        const d = index * R.RECORD_DOUBLES;
+        return { event, ring, fillId: view.doubles[d + R.D_FILL_ID]!, sequence: view.doubles[d + R.D_USER_SEQUENCE]! };
+      }),
+    );
+    return { requests, events };
+  }
+
   /** Applies a commit to the record. @param replies null if the log died before it replied */
-  private keep(requests: readonly LogRequest[], replies: readonly LogReply[] | null, counts: readonly number[]): void {
+  private keep({ requests, events }: Pass, replies: readonly LogReply[] | null): void {
     const { record, witness } = this;
     requests.forEach(({ payload }, i) => {
       record.writes(unpackRequest(Buffer.from(payload)), replies === null ? null : replies[i]!);
     });
-    let events = 0;
-    this.engines.forEach(({ events: view, published }, ring) => {
-      for (const { event, index } of published.splice(0, counts[ring])) {
-        const d = index * R.RECORD_DOUBLES;
-        const [fillId, sequence] = [view.doubles[d + R.D_FILL_ID]!, view.doubles[d + R.D_USER_SEQUENCE]!];
-        record.event(event, ring, fillId, sequence);
-        witness.event(event, fillId, sequence);
-        events++;
-      }
-    });
+    for (const { event, ring, fillId, sequence } of events) {
+      record.event(event, ring, fillId, sequence);
+      witness.event(event, fillId, sequence);
+    }
     record.expectBalanced();
-    witness.committed(events, requests.length);
+    witness.committed(events.length, requests.length);
   }
 
   idle(): boolean {
@@ -458,6 +516,7 @@ export class Life {
       writer.pendingCount === 0 &&
       mailbox.posted.length === 0 &&
       mailbox.replies.length === 0 &&
+      this.held.length === 0 &&
       this.lookups.length === 0 &&
       this.waitingReads === 0 &&
       this.progress.projectedBatch === this.progress.committedBatch &&
@@ -477,6 +536,7 @@ export class Life {
       this.loop.turn();
       for (let i = 0; i < this.engines.length; i++) this.runEngine(i, 1_000);
       this.commit();
+      this.release(1_000);
       while (this.project(1_000));
       this.loop.turn();
       await microtasks();

@@ -7,6 +7,7 @@ const COVERED: Record<string, readonly string[]> = {
   step: ["client", "gateway", "engine", "log", "projector", "clock", "tick", "idle", "checkpoint", "recovery", "check", "in between"],
   end: ["between steps", "at a statement", "after COMMIT", "torn log", "failing disk", "stop", "during recovery", "in the middle of a command", "lost tables", "while the tables caught up"],
   rebuild: ["equal"],
+  release: ["of all", "of some"],
   full: ["event ring", "command ring", "slots"],
   match: ["direct", "mint", "merge"],
   placed: ["limit gtc", "limit gtd", "limit ioc", "limit fok", "market ioc", "market fok", "post-only", "sweep"],

@@ -129,6 +129,9 @@ const WEATHERS: readonly Weather[] = [
 const ENDS = ["between steps", "at a statement", "after COMMIT", "torn log", "failing disk", "stop"] as const;
 type End = (typeof ENDS)[number] | "in the middle of a command";
 
+/** Which worlds have a log that is held. */
+const HELD_SEED = 0x5eed;
+
 export class World {
   readonly hash = new Hash();
   steps = 0;
@@ -156,7 +159,8 @@ export class World {
   constructor(seed: number, template: Buffer, tally: Tally) {
     this.random = new Random(seed);
     this.tally = tally;
-    this.shape = this.makeShape();
+    // Not drawn from `random`: the courses of other worlds stay as they are.
+    this.shape = { ...this.makeShape(), isHeld: new Random(seed ^ HELD_SEED).chance(0.4) };
     this.template = template;
     this.disk = new Disk(template, this.random);
     this.clients = new Clients(this.random, this.clock, this.record, tally, this.hash);
@@ -288,6 +292,7 @@ export class World {
       if (kind < 0.4) this.life.loop.turn();
       else if (kind < 0.75) this.life.runEngine(random.integer(0, this.shape.engines - 1), random.integer(1, 40));
       else this.life.commit();
+      this.mayRelease(0.3);
       await microtasks();
     }
     if (this.clients.failed !== null) throw this.clients.failed;
@@ -307,6 +312,7 @@ export class World {
   private crashNow(torn: { readonly from: number; readonly to: number } | null = null): void {
     const { life } = this;
     const isWhole = this.disk.crash(life.copiedFrames, torn);
+    life.keepHeld();
     if (isWhole) life.unheard?.();
     life.end();
     this.isArmed = false;
@@ -394,6 +400,8 @@ export class World {
       ensure(turns < PATIENCE, "a stop ends");
       for (let i = 0; i < this.shape.engines; i++) if (!life.engines[i]!.stage.stopped) life.runEngine(i, 1_000);
       life.commit();
+      ensure(!life.log.stopped || life.isShown, "the log stops once everything is shown");
+      life.release(1_000);
     }
     while (life.project(1_000));
     life.log.close();
@@ -422,9 +430,18 @@ export class World {
     this.tally.add("weather", this.weather.name);
   }
 
+  /** Another place may get some batches of a log that is held, at random. */
+  private mayRelease(chance: number): void {
+    const { random, life } = this;
+    if (this.shape.isHeld !== true || !random.chance(chance)) return;
+    life.release(random.pick([1, 1, 3, 1_000]));
+    this.tally.add("release", life.isShown ? "of all" : "of some");
+  }
+
   /** Decides who is next; true if promises may have resolved. */
   private next(): boolean {
     const { random, weather, life } = this;
+    this.mayRelease(0.05);
     let kind = random.next() * (weather.act + weather.gateway + weather.engine + weather.log + weather.projector + 5);
     if ((kind -= weather.act) < 0) {
       this.note("client");
@@ -511,6 +528,7 @@ export class World {
       else if (kind < 0.6) life.loop.turn();
       else if (kind < 0.7) life.runEngine((engine + 1) % this.shape.engines, 8);
       else if (life.isReady) this.clients.act();
+      this.mayRelease(0.3);
     }
   }
 

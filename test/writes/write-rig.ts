@@ -96,6 +96,7 @@ export class WriteRig {
       clock: () => 0,
       onCommit: () => {},
       requestCheckpoint: () => {},
+      replication: null,
     });
     this.bodies = new JournalReader(journal);
     this.projector = new Projector(db, this.bodies, { largestId: LARGEST_ID });

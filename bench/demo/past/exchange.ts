@@ -9,6 +9,7 @@ import { EngineStage } from "../../../engine/engine-stage.ts";
 import { COMMAND_RING_RECORDS, EVENT_RING_RECORDS, MAX_LIVE_ORDERS } from "../../../engine/limits.ts";
 import { openJournal } from "../../../engine/log/database.ts";
 import { LogStage } from "../../../engine/log/log-stage.ts";
+import { MailCount } from "../../../engine/log/mail-count.ts";
 import { LogProgress } from "../../../engine/log/progress.ts";
 import { createRing, RingConsumer, RingProducer } from "../../../engine/ring/ring.ts";
 import { Waker } from "../../../engine/ring/waker.ts";
@@ -59,12 +60,13 @@ export async function openPastExchange(config: Config, loop: HandLoop, logger: L
   const [commitTimes, commitOrders] = [createHistogram(COUNT_BOUNDS), createHistogram(COUNT_BOUNDS)];
   const progress = new LogProgress();
   const { port1: port, port2: logPort } = new MessageChannel();
-  const posted = new SharedArrayBuffer(4);
+  const mail = new MailCount();
   const start = logStart(config, database, loaded);
   const log = new LogStage(
     {
-      ...{ start, events: [events], texts: store.texts.buffer, progress: progress.buffer, port: logPort, posted },
+      ...{ start, events: [events], texts: store.texts.buffer, progress: progress.buffer, port: logPort },
       ...{ projectorWaker: projectorWaker.buffer, clockEpoch: 0, commitTimes, commitOrders },
+      ...{ mail: mail.buffer, replication: null },
     },
     gatewayWaker,
     loop,
@@ -85,7 +87,7 @@ export async function openPastExchange(config: Config, loop: HandLoop, logger: L
   });
   const links = [{ commands: new RingProducer(commands), events: new RingConsumer(events, true), waker: new Waker() }];
   const threads: Threads = {
-    ...{ workers: [], links, gatewayWaker, logWaker, progress, projectorWaker, projector, port, posted },
+    ...{ workers: [], links, gatewayWaker, logWaker, progress, projectorWaker, projector, port, mail },
     ...{ batchCommands: [batchCommands], commitTimes, commitOrders },
   };
 

@@ -77,6 +77,7 @@ export function createRig(
     clock,
     onCommit: () => {},
     requestCheckpoint,
+    replication: null,
   });
   const traffic = new Traffic(MAX_BATCH_COMMANDS, randomFrom(20_241_120));
 

@@ -79,6 +79,7 @@ export class LoggedEngines {
       clock: () => 0,
       onCommit: () => {},
       requestCheckpoint: () => {},
+      replication: null,
     });
   }
 
