@@ -13,6 +13,7 @@ const ROOMS = [
   "service",
   "websocket",
   "operators",
+  "replication",
   "oauth",
   "notifications",
   "wallet",
@@ -30,7 +31,7 @@ const ROOMS = [
 ];
 
 /** Folders of engine/, top to bottom. */
-const ENGINE_ROOMS = ["projection", "log", "book", "ring", "util"];
+const ENGINE_ROOMS = ["projection", "replication", "log", "book", "ring", "util"];
 
 /** A `types.ts` declares shapes and the constants that they derive from, so that any room may import it. */
 const TYPES = "/types\\.ts$";
@@ -88,6 +89,8 @@ export default {
     oneHome("better-sqlite3", "^(engine/util/sqlite\\.ts|\\.packages/better-sqlite3-12/)"),
     oneHome("cookie", "^server/http/cookies\\.ts$"),
     oneHome("msgpackr", "^(server/http/message-pack|engine/log/packed)\\.ts$"),
+    oneHome("@nats-io/transport-node", "^server/replication/"),
+    oneHome("@nats-io/jetstream", "^server/replication/"),
     oneHome("jose", "^server/sign-in/signing-keys\\.ts$"),
   ],
   options: {

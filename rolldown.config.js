@@ -25,6 +25,7 @@ const entries = {
   "engine-thread": "engine/engine-thread.ts",
   "log-thread": "engine/log/log-thread.ts",
   "projector-thread": "engine/projection/projector-thread.ts",
+  "replication-thread": "server/replication/replication-thread.ts",
   "log-upkeep-worker": "server/service/log-upkeep-worker.ts",
   "book-history-worker": "server/service/book-history-worker.ts",
   "history-worker": "server/queries/history-worker.ts",
@@ -50,6 +51,8 @@ const past = { past: "bench/demo/past/main.ts" };
  * of a start. The others have native parts or files of their own that they start threads from.
  */
 const BUNDLED = new Set([
+  "@nats-io/jetstream",
+  "@nats-io/transport-node",
   "@node-oauth/oauth2-server",
   "hyparquet-writer",
   "jose",

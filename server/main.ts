@@ -16,6 +16,7 @@ import { openControlSocket } from "./bootstrap/control.ts";
 import { explainDamage, openExchangeDatabase } from "./bootstrap/database.ts";
 import { misspelled } from "./bootstrap/environment.ts";
 import { createGateway } from "./bootstrap/gateway.ts";
+import { createHeldLog } from "./bootstrap/held-log.ts";
 import { createFailureHandler, Lifecycle } from "./bootstrap/lifecycle.ts";
 import { createApp, listen, PublicUrl, printGreeting } from "./bootstrap/listen.ts";
 import { createNotificationServices } from "./bootstrap/notification-services.ts";
@@ -72,9 +73,9 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   const store = new OrderStore();
   const clockEpoch = readClockEpoch();
   const start = logStart(config, database, loaded);
-  const threads = startThreads({ config, database, start, texts: store.texts.buffer, clockEpoch });
+  const threads = startThreads({ config, database, start, texts: store.texts.buffer, clockEpoch, logger });
   mayExit = threadsLoaded(threads);
-  const loop = nodeLoop(threads.gatewayWaker, systemClock);
+  const loop = nodeLoop(threads.gatewayWaker, systemClock, config.standby?.ack === "stream");
   const base = { config, database, accounts, startedAt, onThreadLost, logger, publicUrl, lifecycle };
   const trading = createTradingServices({
     ...base,
@@ -90,10 +91,12 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   const notifying = createNotificationServices({ ...base, trading, identity });
   const fail = createFailureHandler({ ...base, exchange, writer, projected });
   watchThreads(threads, lifecycle, fail);
+  threads.replication?.watch(fail);
 
   // 5. Listen: requests get 50300 until the exchange is ready.
   const app = createApp(config, uws);
-  const services = { ...base, threads, trading, identity, operators, notifying };
+  const heldLog = createHeldLog({ ...base, threads });
+  const services = { ...base, threads, trading, identity, operators, notifying, heldLog };
   const gateway = createGateway({ ...services, app, output });
   const { hub } = gateway;
   const listening = await listen(config, uws, app);
@@ -101,7 +104,8 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   gateway.site.load();
   identity.keys.setAudience(publicUrl.site(), publicUrl.api());
 
-  // 6. Restore live orders, apply the seed, and do what came due while the exchange was down.
+  // 6. Where other boxes get the log, the nodes must have all of it first. Restore live orders, apply the seed, and do what came due while the exchange was down.
+  await threads.replication?.opened;
   const restored = await restoreTrading(exchange, db, startedAt);
   db.close();
   await restoreFigures(exchange.registry, history, startedAt);
@@ -114,7 +118,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
 
   // 7. Ready. 8. From here on a signal stops the server in order.
   const overdue = new OverdueDeletion(identity.unverified, writer, history, lifecycle, systemClock);
-  const timers = startTimers({ ...services, hub, overdue, fail });
+  const timers = startTimers({ ...services, hub, overdue, fail, deadlines: gateway.deadlines });
   const control = openControlSocket({ ...services, gateway });
   const { socket: listenSocket, port } = listening;
   stopOnSignals(createShutdown({ ...services, uws, app, listenSocket, timers, control, gateway, lock, output }));

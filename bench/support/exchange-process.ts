@@ -19,7 +19,7 @@ export interface ExchangeOptions {
 /** Log lines from this level on are errors. */
 const ERROR_LEVEL = 50;
 
-const SETTINGS = ["ENGINE_THREADS", "DURABILITY"] as const;
+const SETTINGS = ["ENGINE_THREADS", "DURABILITY", "STANDBY_NATS"] as const;
 type Setting = (typeof SETTINGS)[number];
 /** How long the process must be idle; shorter for `--smoke`, whose figures don't count. */
 const QUIET_MS = process.argv.includes("--smoke") ? 30 : 300;

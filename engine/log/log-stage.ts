@@ -36,7 +36,7 @@ export interface LogSetup {
 }
 
 /** What the log stage needs where other places get the log. */
-export interface ReplicatedLogSetup {
+interface ReplicatedLogSetup {
   /** Nobody sees a batch before `progress.released` reaches it. */
   readonly isHeld: boolean;
   /** The wait cell of the replication thread. */
@@ -100,7 +100,7 @@ export class LogStage {
     const replies = this.log.commit(() => this.receive());
     this.mail.finish(this.received);
     if (replies === null) return released !== null;
-    this.show(replies);
+    if (this.log.isShown) this.show(replies);
     this.replication?.wake();
     this.log.trimBesideLoad();
     return true;

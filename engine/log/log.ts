@@ -155,6 +155,11 @@ export class Log {
     return replies;
   }
 
+  /** True unless a pass waits for another place. */
+  get isShown(): boolean {
+    return this.held?.isEmpty !== false;
+  }
+
   /** True if a pass that was held may be shown. */
   get canRelease(): boolean {
     return this.held?.canRelease(this.progress.releasedBatch) === true;
@@ -179,7 +184,7 @@ export class Log {
   /** True once every engine has announced that no event follows, and everything is shown. */
   get stopped(): boolean {
     const hasEnded = this.parts.length > 0 && this.numbering.stoppedRings === this.parts.length;
-    return hasEnded && this.held?.isEmpty !== false;
+    return hasEnded && this.isShown;
   }
 
   /**

@@ -10,10 +10,13 @@ import { TWO_PERSON_ACTIONS, type TwoPersonAction } from "../accounts/approvals.
 import { ConfigError } from "../errors.ts";
 import { isAddressRange } from "../http/client-address.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits } from "../http/rate-limiter.ts";
+import type { ReplicationSettings } from "../replication/types.ts";
 import { readSocialProviders, type SocialProvider } from "../sign-in/social-sign-in.ts";
 import { isObject } from "../util/is-object.ts";
 import { type AddressRule, readAddressRule } from "../wallet/withdrawal-address.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
+import { readFileName } from "./file-name.ts";
+import { readStandby } from "./standby-config.ts";
 
 export interface Config {
   /** False: no port is open, and only the control socket takes requests. */
@@ -57,6 +60,8 @@ export interface Config {
   /** How users pay money in, with `{reference}` in the place of the user's own; null: the operators say it elsewhere. */
   readonly depositInstructions: string | null;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
+  /** Null on a single box. */
+  readonly standby: ReplicationSettings | null;
 }
 
 /** @throws ConfigError naming the variable and what it must be */
@@ -91,6 +96,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       (given.REQUIRE_OPERATOR_SECOND_FACTOR ?? (isLoopback(given.HOST) ? "off" : "on")) === "on",
     depositInstructions: readDepositInstructions(given.DEPOSIT_INSTRUCTIONS),
     withdrawalAddress: readWithdrawalAddress(given.WITHDRAWAL_ADDRESS),
+    standby: readStandby(given),
   };
 }
 
@@ -139,17 +145,6 @@ function readTls({ TLS_CERT, TLS_KEY }: Environment): Config["tls"] {
   const keyFile = readFileName("TLS_KEY", TLS_KEY);
   if ((certFile === null) !== (keyFile === null)) throw new ConfigError("TLS_CERT and TLS_KEY go together: set both");
   return certFile === null || keyFile === null ? null : { certFile, keyFile };
-}
-
-/** The absolute path of a file that can be read. */
-function readFileName(name: string, value: string | undefined): string | null {
-  if (value === undefined) return null;
-  try {
-    readFileSync(value);
-  } catch (error) {
-    throw new ConfigError(`${name}: cannot read "${value}" (${(error as NodeJS.ErrnoException).code})`);
-  }
-  return resolve(value);
 }
 
 const MAX_INSTRUCTIONS = 4_000;

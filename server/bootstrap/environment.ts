@@ -63,6 +63,24 @@ export const Environment = Type.Object({
     "seconds between two mails that tell a user what happened, 15 times as long for fills; 0: none are sent",
   ),
   MAIL_FROM: optional("the From header of mail; else no-reply@ the host of PUBLIC_URL"),
+  STANDBY_NATS: optional(
+    "URLs of the NATS nodes that get the log, with commas, this box's own first; unset: a single box",
+  ),
+  STANDBY_NATS_CREDS: optional("a NATS credentials file"),
+  STANDBY_NATS_CA: optional("the file of the certificate authority of the nodes"),
+  STANDBY_NATS_CERT: optional("the file of this box's certificate for the nodes; together with STANDBY_NATS_KEY"),
+  STANDBY_NATS_KEY: optional("the file of its key"),
+  STANDBY_NAME: text("exchange", "names the stream; the same on all boxes of an exchange"),
+  STANDBY_BOX: optional("the name of this box; else its host name"),
+  STANDBY_ACK: choice(
+    "stream",
+    ["stream", "none"],
+    "stream: nothing is acknowledged before the nodes have it; none: at once",
+  ),
+  STANDBY_REPLICAS: integer(3, 1, 5, "nodes that keep a copy; 1 only for trials"),
+  STANDBY_MONITOR: optional(
+    "the nodes' monitoring URLs, with commas: the start then refuses nodes that don't sync each write",
+  ),
   SMS_WEBHOOK_URL: optional("gets text messages; without it they go to files of the data folder"),
 });
 export type Environment = Static<typeof Environment>;
@@ -89,7 +107,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
 }
 
 /** Values that may hold a password or a key: no message repeats them. */
-const SECRETS: readonly string[] = ["SMTP_URL", "SMS_WEBHOOK_URL", "SOCIAL_PROVIDERS"];
+const SECRETS: readonly string[] = ["SMTP_URL", "SMS_WEBHOOK_URL", "SOCIAL_PROVIDERS", "STANDBY_NATS"];
 /** What env files, editors and word processors leave around a value: quotes, white space, line ends, invisible characters. */
 const WRAPPED =
   /^[\s\p{Cf}"'`\u201c-\u201f\u2018-\u201b\u00ab\u00bb]|[\s\p{Cf}"'`\u201c-\u201f\u2018-\u201b\u00ab\u00bb]$/u;

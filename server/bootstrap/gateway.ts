@@ -13,6 +13,7 @@ import { compileRoutes } from "../http/dispatch.ts";
 import { EventLoopGuard } from "../http/event-loop-guard.ts";
 import { MAX_HTTP_CONNECTIONS, SIGN_IN_REFUSALS_PER_SECOND } from "../http/limits.ts";
 import { RateLimiter } from "../http/rate-limiter.ts";
+import { ReplyDeadlines } from "../http/reply-deadlines.ts";
 import { ResponseThrottle } from "../http/response-throttle.ts";
 import type { Route } from "../http/route.ts";
 import { SecurityHeaders } from "../http/security-headers.ts";
@@ -30,6 +31,7 @@ import { createOperatorRoutes, type OperatorRouteContext } from "../operators/ro
 import { createDocumentRoutes } from "../reference/routes.ts";
 import { Metrics } from "../service/metrics.ts";
 import { createServiceRoutes, type ServiceRouteContext } from "../service/routes.ts";
+import type { StandbyFigures } from "../service/standby-metrics.ts";
 import { type AccessRouteContext, createAccessRoutes } from "../sign-in/routes.ts";
 import { createLimitsRoute, type LimitsRouteContext } from "../trading/limits-route.ts";
 import { createOrderRoutes, type OrderRouteContext } from "../trading/routes.ts";
@@ -44,6 +46,7 @@ import { SocketTickets } from "../websocket/tickets.ts";
 import type { AccountServices } from "./account-services.ts";
 import type { Config } from "./config.ts";
 import type { ExchangeDatabase } from "./database.ts";
+import type { HeldLog } from "./held-log.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { PublicUrl } from "./listen.ts";
 import type { NotificationServices } from "./notification-services.ts";
@@ -59,6 +62,8 @@ interface GatewayOptions {
   readonly app: Uws.TemplatedApp;
   readonly database: ExchangeDatabase;
   readonly threads: Threads;
+  /** Null where other boxes don't get the log. */
+  readonly heldLog: HeldLog | null;
   readonly trading: TradingServices;
   readonly identity: AccountServices;
   readonly operators: OperatorServices;
@@ -104,7 +109,10 @@ export function createGateway(options: GatewayOptions) {
       return user !== undefined && accounts.knownAddresses.has(user.id, client, now);
     },
   });
+  const isHeld = config.standby !== null && config.standby.ack !== "none";
+  const deadlines = isHeld ? new ReplyDeadlines() : null;
   const access = {
+    deadlines,
     ...{ admission, authenticator, logger, counters, limiter, throttle, addressOf, site, reads: exchange.reads },
     securityHeaders: new SecurityHeaders(publicUrl.site),
     clock,
@@ -119,7 +127,7 @@ export function createGateway(options: GatewayOptions) {
   exchange.listen(hub.users.outbox, hub.channels);
   hub.register();
   registerRoutes(app, routes, access);
-  return { admission, hub, routes, site, throttle };
+  return { admission, hub, routes, site, throttle, deadlines };
 }
 
 function createMetrics(options: GatewayOptions, sockets: Sockets): Metrics {
@@ -138,7 +146,14 @@ function createMetrics(options: GatewayOptions, sockets: Sockets): Metrics {
     batchCommands: threads.batchCommands.map((memory) => new Histogram(memory)),
     commitTimes: new Histogram(threads.commitTimes),
     commitOrders: new Histogram(threads.commitOrders),
+    standby: standbyFigures(threads, options.heldLog),
   });
+}
+
+function standbyFigures({ replication, commitTimes }: Threads, heldLog: HeldLog | null): StandbyFigures | null {
+  if (replication === null || heldLog === null) return null;
+  const { status, settings, releaseTimes } = replication;
+  return { status, ack: settings.ack, held: heldLog, commitTimes: new Histogram(commitTimes), releaseTimes };
 }
 
 type Sockets = ConstructorParameters<typeof Metrics>[0]["sockets"];

@@ -20,6 +20,8 @@ const REJECTIONS: Readonly<Record<Phase, ApiError | null>> = {
 
 export class Lifecycle {
   phase: Phase = "starting";
+  /** The error for requests that change something; null while they are accepted. */
+  writeRejection: ApiError | null = null;
 
   /** The error for every request outside health checks; null while the server accepts requests. */
   get rejection(): ApiError | null {
@@ -27,7 +29,10 @@ export class Lifecycle {
   }
 
   /** Why the exchange does not trade; null while it does. */
-  readonly unready = (): string | null => (this.phase === "ready" ? null : this.phase);
+  readonly unready = (): string | null => {
+    if (this.phase !== "ready") return this.phase;
+    return this.writeRejection === null ? null : "held";
+  };
 }
 
 /** The tables follow no more: what they include can still be read. */

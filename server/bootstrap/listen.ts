@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError } from "../errors.ts";
 import { API_BASE } from "../http/route.ts";
+import { namesOf } from "../replication/names.ts";
 import { type Config, urlOf } from "./config.ts";
 
 /** Where clients find the server. With PORT=0 the port is part of it only once the server listens. */
@@ -74,9 +75,18 @@ export function printGreeting(config: Config, publicUrl: string, port: number): 
     `API        ${base}   (try ${base}/markets)`,
     `WebSocket  ${base.replace(/^http/, "ws")}/ws`,
     `data       ${config.dataDir}   durability ${config.durability}`,
+    ...copyLines(config),
     `mail       ${config.smtpUrl === null ? join(config.dataDir, "outbox") : "sent by SMTP"}`,
   ];
   if (existsSync(token)) lines.push(`tokens     cat ${token}   (demo-token-2: a second user to trade with)`);
   else lines.push('tokens     list users with their tokens in a SEED_FILE: docs/operations.md, "Configuration"');
   process.stderr.write(`\n${lines.join("\n")}\n\n`);
+}
+
+/** Where the log is copied to, and whether anything waits for that; none on a single box. */
+function copyLines({ standby }: Config): string[] {
+  if (standby === null) return [];
+  const { ack, name, replicas } = standby;
+  const wait = ack === "none" ? "acknowledgements don't wait for it" : "acknowledgements wait for it";
+  return [`copy       stream ${namesOf(name).stream} on ${replicas} of ${standby.nodes.length} nodes   ${wait}`];
 }

@@ -144,5 +144,5 @@ async function finishTrading({ gateway, trading, identity, threads }: ShutdownOp
   await identity.lastUse.write();
   exchange.stopEngines();
   await exited;
-  await stopProjector(threads);
+  await Promise.all([stopProjector(threads), threads.replication?.stop()]);
 }

@@ -17,7 +17,11 @@ import type {
   ProjectorThreadSetup,
   ThreadMessage,
 } from "../../engine/thread-setup.ts";
-import { createHistogram, type HistogramMemory, logBounds } from "../../engine/util/histogram.ts";
+import { createHistogram, Histogram, type HistogramMemory, logBounds } from "../../engine/util/histogram.ts";
+import type { Logger } from "../logger.ts";
+import { Replication } from "../replication/replication.ts";
+import { ReplicationStatus } from "../replication/replication-status.ts";
+import type { ReplicationSettings, ReplicationSetup } from "../replication/types.ts";
 import type { Config } from "./config.ts";
 import type { ExchangeDatabase } from "./database.ts";
 import type { FailTrading, Lifecycle } from "./lifecycle.ts";
@@ -53,19 +57,22 @@ export interface Threads {
   readonly batchCommands: readonly HistogramMemory[];
   readonly commitTimes: HistogramMemory;
   readonly commitOrders: HistogramMemory;
+  /** Null on a single box. */
+  readonly replication: Replication | null;
 }
 
 interface ThreadsOptions {
   readonly config: Config;
-  readonly database: Pick<ExchangeDatabase, "path" | "journalPath">;
+  readonly database: Pick<ExchangeDatabase, "path" | "journalPath" | "archives">;
   readonly start: LogStart;
   /** Shared memory of the orders' texts. */
   readonly texts: SharedArrayBuffer;
   /** The epoch of the clock that all threads share. */
   readonly clockEpoch: number;
+  readonly logger: Logger;
 }
 
-export function startThreads({ config, database, start, texts, clockEpoch }: ThreadsOptions): Threads {
+export function startThreads({ config, database, start, texts, clockEpoch, logger }: ThreadsOptions): Threads {
   const { port1: port, port2: logPort } = new MessageChannel();
   const mail = new MailCount();
   const progress = new LogProgress();
@@ -77,6 +84,9 @@ export function startThreads({ config, database, start, texts, clockEpoch }: Thr
   const engines = [firstEngine];
   while (engines.length < config.engineThreads) engines.push(createEngineMemory());
   const [commitTimes, commitOrders] = [createHistogram(COMMIT_BOUNDS), createHistogram(COUNT_BOUNDS)];
+  const replicationWaker = new Waker();
+  const releaseTimes = createHistogram(COMMIT_BOUNDS);
+  const { standby } = config;
   const log: LogSetup = {
     start,
     events: engines.map(({ events }) => events),
@@ -88,7 +98,8 @@ export function startThreads({ config, database, start, texts, clockEpoch }: Thr
     clockEpoch,
     commitTimes,
     commitOrders,
-    replication: null,
+    replication:
+      standby === null ? null : { isHeld: standby.ack !== "none", waker: replicationWaker.buffer, releaseTimes },
   };
   const sharesThread = engines.length === 1;
   const logWaker = sharesThread ? firstEngine.waker : new Waker();
@@ -112,8 +123,21 @@ export function startThreads({ config, database, start, texts, clockEpoch }: Thr
   });
   const batchCommands = engines.map((engine) => engine.batchCommands);
   const histograms = { batchCommands, commitTimes, commitOrders };
+  const replication =
+    standby === null
+      ? null
+      : startReplication({
+          settings: standby,
+          database,
+          start,
+          progress,
+          logWaker,
+          waker: replicationWaker,
+          releaseTimes,
+          logger,
+        });
   const parts = { workers, projector, links, gatewayWaker, logWaker, projectorWaker, progress, port, mail };
-  return { ...parts, ...histograms };
+  return { ...parts, ...histograms, replication };
 }
 
 /** @param wakers of the projector's own thread, and of those that it wakes */
@@ -133,6 +157,35 @@ export function startProjector(
     logWaker: wakers.log.buffer,
   };
   return startThread("projector-thread", setup, []);
+}
+
+interface ReplicationParts {
+  readonly settings: ReplicationSettings;
+  readonly database: Pick<ExchangeDatabase, "journalPath" | "archives">;
+  readonly start: LogStart;
+  readonly progress: LogProgress;
+  readonly logWaker: Waker;
+  readonly waker: Waker;
+  readonly releaseTimes: HistogramMemory;
+  readonly logger: Logger;
+}
+
+function startReplication(parts: ReplicationParts): Replication {
+  const { settings, database, start, progress, logWaker, waker, releaseTimes, logger } = parts;
+  const status = new ReplicationStatus();
+  const { exchange, batch, hash } = start.end;
+  const setup: ReplicationSetup = {
+    settings,
+    journalPath: database.journalPath,
+    archives: database.archives,
+    end: { exchange, batch, hash },
+    progress: progress.buffer,
+    waker: waker.buffer,
+    logWaker: logWaker.buffer,
+    status: status.buffer,
+  };
+  const worker = startThread("replication-thread", setup, []);
+  return new Replication({ worker, status, settings, releaseTimes: new Histogram(releaseTimes), logger });
 }
 
 function pointOf({ end: { batch, records, at } }: LogStart) {
@@ -171,8 +224,9 @@ function startThread(name: string, setup: object, transferList: MessagePort[]): 
  * Resolves once each thread has loaded its modules, or ended. A process that exits before can abort: Node stops a thread
  * that is still loading in the middle of it.
  */
-export async function threadsLoaded({ workers, projector }: Threads): Promise<void> {
+export async function threadsLoaded({ workers, projector, replication }: Threads): Promise<void> {
   const all = [...workers.map(({ worker }) => worker), projector];
+  if (replication !== null) all.push(replication.worker);
   await Promise.all(
     all.map(
       (worker) =>

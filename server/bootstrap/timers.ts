@@ -5,6 +5,7 @@
 import type { Clock } from "../../engine/util/clock.ts";
 import { KEEP_ENDED_SESSIONS_MS } from "../accounts/limits.ts";
 import type { UnverifiedAccounts } from "../accounts/unverified-accounts.ts";
+import type { ReplyDeadlines } from "../http/reply-deadlines.ts";
 import type { Logger } from "../logger.ts";
 import type { History } from "../queries/history.ts";
 import { CANCEL_TIMER_TICK_MS } from "../trading/limits.ts";
@@ -13,6 +14,7 @@ import { SOCKET_TICK_MS } from "../websocket/limits.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import type { AccountServices } from "./account-services.ts";
 import type { ExchangeDatabase } from "./database.ts";
+import type { HeldLog } from "./held-log.ts";
 import type { FailTrading, Lifecycle } from "./lifecycle.ts";
 import type { NotificationServices } from "./notification-services.ts";
 import type { OperatorServices } from "./operator-services.ts";
@@ -41,6 +43,9 @@ interface TimerOptions {
   readonly threads: Threads;
   readonly overdue: OverdueDeletion;
   readonly fail: FailTrading;
+  /** Null where no request waits for other boxes. */
+  readonly deadlines: ReplyDeadlines | null;
+  readonly heldLog: HeldLog | null;
   readonly logger: Logger;
 }
 
@@ -60,6 +65,8 @@ export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
       trading.exchange.tick(now);
       trading.projected.expire();
       trading.lag.check();
+      options.heldLog?.check();
+      options.deadlines?.check(now);
       operators.life.closeDue(now);
       watchClock(now);
     }, TICK_MS),

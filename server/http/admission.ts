@@ -37,8 +37,11 @@ export interface AdmissionOptions {
   readonly authenticator: TokenAuthenticator;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
-  /** `rejection` is the error of every route outside health, null while the exchange is open. */
-  readonly lifecycle: { readonly rejection: ApiError | null };
+  /**
+   * `rejection` is the error of every route outside health, null while the exchange is open; `writeRejection` that of
+   * every route that changes something, null while such requests are accepted.
+   */
+  readonly lifecycle: { readonly rejection: ApiError | null; readonly writeRejection: ApiError | null };
   /** Whether the account with the email, in lower case, lately signed in from this client address. */
   readonly isKnown: (email: string, client: string, now: number) => boolean;
 }
@@ -59,6 +62,12 @@ export class Admission {
   checkOpen(): void {
     const { rejection } = this.options.lifecycle;
     if (rejection !== null) throw rejection;
+  }
+
+  /** @throws ApiError 50300 while nothing can be acknowledged */
+  private checkWritable(): void {
+    const { writeRejection } = this.options.lifecycle;
+    if (writeRejection !== null) throw writeRejection;
   }
 
   /**
@@ -92,6 +101,7 @@ export class Admission {
     const { compiled, now, reply } = entry;
     const { route } = compiled;
     if (!route.unversioned) this.checkOpen();
+    if (route.method !== "GET") this.checkWritable();
     if (sender === SHELL) return null;
     const { principal, rejection } = sender;
     // Where the body names what is counted, the body's reader counts it (`countNamed`).

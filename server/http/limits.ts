@@ -67,3 +67,6 @@ export const MAX_CACHED_ADDRESSES = 4_096;
 
 /** The least time between the announcement that a route will go and its removal. */
 export const MIN_DEPRECATION_MS = 30 * 24 * 3_600_000;
+
+/** A request that changes something and has no response by then gets 50000, ms; the orders' own is as long. */
+export const WRITE_DEADLINE_MS = 10_000;

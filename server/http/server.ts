@@ -16,6 +16,7 @@ import { type CompiledRoute, creditedTo, DIRECT, execute } from "./dispatch.ts";
 import type { EventLoopGuard } from "./event-loop-guard.ts";
 import { checkKeyUse } from "./idempotency.ts";
 import { HttpReply, type ReplyOptions } from "./reply.ts";
+import type { ReplyDeadlines } from "./reply-deadlines.ts";
 import { RequestHead } from "./request-head.ts";
 import type { ResponseThrottle } from "./response-throttle.ts";
 import { API_BASE, type RouteRequest } from "./route.ts";
@@ -34,6 +35,8 @@ export interface HttpOptions extends AddressOptions, BodyOptions {
   readonly throttle: ResponseThrottle;
   readonly reads: OrderedReads;
   readonly site: StaticSite;
+  /** Null where a write never waits for other boxes. */
+  readonly deadlines: ReplyDeadlines | null;
 }
 
 // ---------------------------------------------------------------- registration
@@ -229,7 +232,7 @@ class Arrival implements BodySink {
         this.reader = new BodyReader(entry, check, head, options);
         this.reader.collect(res, this);
       } else if (head.hasBody) collectNothing(res, head, entry, this);
-      else if (this.isAdmitted) execute(entry.compiled.route, this.request, entry.reply, options.reads);
+      else if (this.isAdmitted) this.execute(this.request);
       else this.bytes = NO_BYTES;
     } catch (error) {
       this.fail(error);
@@ -257,7 +260,14 @@ class Arrival implements BodySink {
     request.now = options.clock.now();
     options.admission.admit(compiled.route, principal, request.now);
     if (reader !== null) request.body = reader.read(bytes);
-    execute(compiled.route, request, reply, options.reads);
+    this.execute(request);
+  }
+
+  private execute(request: RouteRequest): void {
+    const { reads, deadlines } = this.options;
+    const { compiled, reply } = this.entry;
+    execute(compiled.route, request, reply, reads);
+    if (deadlines !== null && !reply.done && compiled.route.method !== "GET") deadlines.add(reply, request.now);
   }
 }
 

@@ -18,11 +18,11 @@ import type { BookHistory } from "./book-history.ts";
 import { lastBackupAt } from "./last-backup.ts";
 import { METRICS_INTERVAL_MS } from "./limits.ts";
 import type { LogUpkeep } from "./log-upkeep.ts";
+import { MICROSECONDS, PREFIX, plain, type Sample, samplesOf } from "./samples.ts";
+import { addStandby, type StandbyFigures } from "./standby-metrics.ts";
 
 /** The content type of text format 0.0.4. */
 export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
-const PREFIX = "exchange_";
-const MICROSECONDS = 1e6;
 
 export interface MetricsOptions {
   readonly totals: () => ExchangeTotals;
@@ -52,13 +52,8 @@ export interface MetricsOptions {
   readonly commitOrders: Histogram;
   /** Open WebSockets and their subscriptions, plain HTTP connections, and connections rejected so far. */
   readonly sockets: () => Readonly<Record<"connections" | "subscriptions" | "plain" | "refused", number>>;
-}
-
-type Labels = Readonly<Record<string, string | number>>;
-interface Sample {
-  readonly labels: Labels;
-  readonly value: number;
-  readonly metricName?: string;
+  /** Null on a single box. */
+  readonly standby: StandbyFigures | null;
 }
 
 /**
@@ -83,23 +78,6 @@ class Figure {
     return { name, help, type, values: await this.read() };
   }
 }
-
-/** @param scale the histogram's units per unit of the metric */
-function samplesOf(name: string, histogram: Histogram, scale: number, labels: Labels = {}): Sample[] {
-  const buckets = histogram.cumulated();
-  const metricName = PREFIX + name;
-  return [
-    ...buckets.map(({ bound, count }) => ({
-      metricName: `${metricName}_bucket`,
-      labels: { ...labels, le: bound === Number.POSITIVE_INFINITY ? "+Inf" : bound / scale },
-      value: count,
-    })),
-    { metricName: `${metricName}_sum`, labels, value: histogram.sum / scale },
-    { metricName: `${metricName}_count`, labels, value: buckets.at(-1)?.count ?? 0 },
-  ];
-}
-
-const plain = (value: number): Sample[] => [{ labels: {}, value }];
 
 /** 0 where the file does not exist. */
 async function sizeOf(path: string): Promise<number> {
@@ -134,6 +112,7 @@ export class Metrics {
     this.addTransports();
     this.addPipeline();
     this.addUpkeep();
+    if (options.standby !== null) addStandby(options.standby, this.add.bind(this));
     collectDefaultMetrics({ register: this.registry });
   }
 

@@ -13,15 +13,18 @@ import type { GatewayLoop } from "./types.ts";
 
 /**
  * Turns of the event loop that look for committed events before the gateway parks: a turn costs a microsecond or two, a
- * wake-up 25 to 40, and a gateway that spins on takes the core that the engine or the client needs.
+ * wake-up 25 to 40, and a gateway that spins on takes the core that the engine or the client needs. Where events wait for
+ * other boxes, that takes milliseconds, and one turn is enough.
  */
-const SPIN_TURNS = 20;
+export const SPIN_TURNS = 20;
+const HELD_SPIN_TURNS = 1;
 /** The gateway sleeps at most this long before it checks for events itself. */
 const SLEEP_MS = 1_000;
 
-/** Node's own event loop, woken through `waker`. */
-export function nodeLoop(waker: Waker, { now, elapsed }: Clock): GatewayLoop {
+/** Node's own event loop, woken through `waker`. @param isHeld events wait for other boxes */
+export function nodeLoop(waker: Waker, { now, elapsed }: Clock, isHeld = false): GatewayLoop {
   return {
+    spinTurns: isHeld ? HELD_SPIN_TURNS : SPIN_TURNS,
     now,
     elapsed,
     soon: setImmediate,
@@ -47,11 +50,12 @@ export class TurnLoop {
   private readonly callbacks: (() => void)[] = [];
   private isScheduled = false;
   private isParked = false;
-  private spins = SPIN_TURNS;
+  private spins: number;
 
   constructor(loop: GatewayLoop, parts: TurnParts) {
     this.loop = loop;
     this.parts = parts;
+    this.spins = loop.spinTurns;
     this.park();
   }
 
@@ -107,7 +111,7 @@ export class TurnLoop {
       this.loop.soon(this.run);
       return;
     }
-    this.spins = SPIN_TURNS;
+    this.spins = this.loop.spinTurns;
     this.isScheduled = false;
     this.handOver();
     this.park();

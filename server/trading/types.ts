@@ -61,6 +61,8 @@ export interface OrderFilter {
  * Passed in, so that a simulation controls all of it.
  */
 export interface GatewayLoop extends Clock {
+  /** Turns that look for committed events before the gateway sleeps, while replies are pending. */
+  readonly spinTurns: number;
   /** Calls back in a later turn. */
   soon(callback: () => void): void;
   /** Calls back when `hasEvents` holds (at once if it does already) or the timeout expires. One call at a time. */

@@ -148,6 +148,13 @@ describe("what env files leave around a value", () => {
     ...{ REQUIRE_OPERATOR_SECOND_FACTOR: "on", ACCESS_TOKEN_TTL: "900", REFRESH_TOKEN_TTL: "900" },
     ...{ SOCIAL_PROVIDERS: "{}", SMTP_URL: "smtp://mail.example.com", MAIL_FROM: "Desk <desk@example.com>" },
     SMS_WEBHOOK_URL: "https://sms.example.com",
+    ...{
+      STANDBY_NATS: "nats://10.0.0.1",
+      STANDBY_NATS_CREDS: file("box.creds", ""),
+      STANDBY_NATS_CA: file("ca.pem", ""),
+    },
+    ...{ STANDBY_NATS_CERT: file("box.pem", ""), STANDBY_NATS_KEY: file("box.key", ""), STANDBY_NAME: "exchange" },
+    ...{ STANDBY_BOX: "a", STANDBY_ACK: "stream", STANDBY_REPLICAS: "3", STANDBY_MONITOR: "http://10.0.0.1:8222" },
   };
   const wrappings: readonly ((value: string) => string)[] = [
     ...[(value: string) => `"${value}"`, (value: string) => `'${value}'`, (value: string) => `\u201c${value}\u201d`],

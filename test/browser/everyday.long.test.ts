@@ -4,9 +4,9 @@
  */
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freePort } from "../../bench/support/free-port.ts";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Client } from "../support/client.ts";
-import { freePort } from "../support/free-port.ts";
 import { PASSWORD } from "../support/identity.ts";
 import { BUY, SELL, terms } from "../support/terms.ts";
 import { type TestMarket, World } from "../support/world.ts";

@@ -26,6 +26,7 @@ export interface KillsOptions {
   /** If absent, each life has one, two or three. */
   readonly threads?: number | undefined;
   readonly signal: "KILL" | "TERM" | "mixed";
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** How a life ended. */
@@ -166,7 +167,7 @@ class Kills {
 
   private spawn(): TestServer {
     const { threads, random } = this.options;
-    const env = { PUBLIC_URL, ENGINE_THREADS: String(threads ?? random.pick([1, 1, 2, 2, 3])) };
+    const env = { PUBLIC_URL, ENGINE_THREADS: String(threads ?? random.pick([1, 1, 2, 2, 3])), ...this.options.env };
     this.server = TestServer.spawn({ seed: SEED, dataDir: this.dataDir, env });
     return this.server;
   }

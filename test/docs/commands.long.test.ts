@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freePort } from "../../bench/support/free-port.ts";
 import { NO_BROWSER } from "../browser/support/page.ts";
 import { copyCheckout } from "../support/checkout.ts";
-import { freePort } from "../support/free-port.ts";
 import { Running, readDocument } from "./code-blocks.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));

@@ -7,10 +7,10 @@ import { existsSync, mkdirSync, readdirSync, renameSync, statSync, utimesSync, w
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { freePort } from "../../bench/support/free-port.ts";
 import { Environment } from "../../server/bootstrap/environment.ts";
 import type { Seed } from "../../server/bootstrap/seed.ts";
 import { expectEndsWell, expectSoundDatabase } from "../support/checks.ts";
-import { freePort } from "../support/free-port.ts";
 import { type Scrape, scrape } from "../support/metrics.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { World } from "../support/world.ts";

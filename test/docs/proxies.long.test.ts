@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "../../bench/support/free-port.ts";
 import { temporaryFolder } from "../support/server.ts";
 import { tokenOf, World } from "../support/world.ts";
 import { Running, readDocument } from "./code-blocks.ts";

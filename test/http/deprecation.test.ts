@@ -73,7 +73,10 @@ const OLD_ROUTES: readonly Route[] = [
 
 let socket: us_listen_socket;
 let base: string;
-const lifecycle: { rejection: ApiError | null } = { rejection: null };
+const lifecycle: { rejection: ApiError | null; writeRejection: ApiError | null } = {
+  rejection: null,
+  writeRejection: null,
+};
 let close: () => void;
 
 beforeAll(async () => {
@@ -100,6 +103,7 @@ beforeAll(async () => {
     // For routes that read a user's own state; the tests call none.
     reads: null as unknown as OrderedReads,
     site: new StaticSite("/nowhere", () => PUBLIC_URL),
+    deadlines: null,
   });
   socket = await new Promise((resolve) => app.listen("127.0.0.1", 0, (listening) => resolve(listening || fail())));
   base = `http://127.0.0.1:${uws.us_socket_local_port(socket)}${API_BASE}`;

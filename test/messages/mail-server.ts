@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SMTPServer } from "smtp-server";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "../../bench/support/free-port.ts";
 
 /** What makes the certificate. */
 export const hasOpenssl = (): boolean => spawnSync("openssl", ["version"]).status === 0;

@@ -8,9 +8,9 @@ import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
+import { freePort } from "../../bench/support/free-port.ts";
 import { builtScript } from "../../bench/support/root.ts";
 import { eventually } from "../support/checks.ts";
-import { freePort } from "../support/free-port.ts";
 import { temporaryFolder } from "../support/server.ts";
 
 const MAIN = fileURLToPath(builtScript("main.js"));

@@ -10,10 +10,10 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { freePort } from "../../bench/support/free-port.ts";
 import { UNBOUNDED_TERMS } from "../../bench/support/terms.ts";
 import { expectBalanced, expectEndsWell } from "../support/checks.ts";
 import type { Client, OrderJson, PositionJson } from "../support/client.ts";
-import { freePort } from "../support/free-port.ts";
 import { scrape } from "../support/metrics.ts";
 import { tokenOf, USDC, World } from "../support/world.ts";
 

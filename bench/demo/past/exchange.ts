@@ -88,7 +88,7 @@ export async function openPastExchange(config: Config, loop: HandLoop, logger: L
   const links = [{ commands: new RingProducer(commands), events: new RingConsumer(events, true), waker: new Waker() }];
   const threads: Threads = {
     ...{ workers: [], links, gatewayWaker, logWaker, progress, projectorWaker, projector, port, mail },
-    ...{ batchCommands: [batchCommands], commitTimes, commitOrders },
+    ...{ batchCommands: [batchCommands], commitTimes, commitOrders, replication: null },
   };
 
   const onThreadLost = (): ((error: Error) => void) => (error) => {

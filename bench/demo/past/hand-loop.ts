@@ -1,8 +1,10 @@
 /** The gateway's event loop, turned by hand, on a clock that others set: for an exchange in one thread. */
 import { assert } from "../../../engine/util/assert.ts";
+import { SPIN_TURNS } from "../../../server/trading/turn-loop.ts";
 import type { GatewayLoop } from "../../../server/trading/types.ts";
 
 export class HandLoop implements GatewayLoop {
+  readonly spinTurns = SPIN_TURNS;
   /** ms since the epoch. */
   readonly now: () => number;
   readonly elapsed: () => number;

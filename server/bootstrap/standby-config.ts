@@ -1,0 +1,102 @@
+/** The settings of a second box, STANDBY_*: checks what environment.ts can't. Without STANDBY_NATS there is none. */
+import { hostname } from "node:os";
+import { ConfigError } from "../errors.ts";
+import type { ReplicationSettings } from "../replication/types.ts";
+import type { Environment } from "./environment.ts";
+import { readFileName } from "./file-name.ts";
+
+const NAME = /^[a-z0-9-]{1,32}$/;
+const NAME_RULE = "must have 1 to 32 characters of a-z, 0-9 and -";
+const DEFAULT_PORT = 4222;
+
+/** Null on a single box. @throws ConfigError */
+export function readStandby(given: Environment): ReplicationSettings | null {
+  if (given.STANDBY_NATS === undefined) return null;
+  const { nodes, isTls, user, password } = readNodes(given.STANDBY_NATS);
+  const [caFile, certFile, keyFile, credsFile] = FILES.map((name) => readFileName(name, given[name]));
+  if ((certFile === null) !== (keyFile === null)) {
+    throw new ConfigError("STANDBY_NATS_CERT and STANDBY_NATS_KEY go together: set both");
+  }
+  if (!isTls && (caFile ?? certFile) !== null) {
+    throw new ConfigError("STANDBY_NATS must begin with tls:// where a certificate is set");
+  }
+  if (credsFile !== null && user !== null) {
+    throw new ConfigError("STANDBY_NATS must have no user where STANDBY_NATS_CREDS is set");
+  }
+  return {
+    nodes,
+    user,
+    password,
+    credsFile: credsFile ?? null,
+    tls: isTls ? { caFile: caFile ?? null, certFile: certFile ?? null, keyFile: keyFile ?? null } : null,
+    name: readName("STANDBY_NAME", given.STANDBY_NAME),
+    box: given.STANDBY_BOX === undefined ? nameOfHost() : readName("STANDBY_BOX", given.STANDBY_BOX),
+    ack: given.STANDBY_ACK,
+    replicas: given.STANDBY_REPLICAS,
+    monitors: readMonitors(given.STANDBY_MONITOR),
+  };
+}
+
+const FILES = ["STANDBY_NATS_CA", "STANDBY_NATS_CERT", "STANDBY_NATS_KEY", "STANDBY_NATS_CREDS"] as const;
+
+function readName(variable: string, value: string): string {
+  if (!NAME.test(value)) throw new ConfigError(`${variable} ${NAME_RULE}, not "${value}"`);
+  return value;
+}
+
+/** The name of the machine, as far as a box may have it. */
+function nameOfHost(): string {
+  const name = hostname()
+    .toLowerCase()
+    .split(".")[0]!
+    .replaceAll(/[^a-z0-9-]/g, "-")
+    .slice(0, 32);
+  return name === "" ? "box" : name;
+}
+
+/** The value may hold a password: no message repeats it. */
+function readNodes(value: string) {
+  const fail = (what: string): ConfigError => new ConfigError(`STANDBY_NATS ${what}`);
+  const urls = value.split(",").map((url) => url.trim());
+  const parsed = urls.map((url) => {
+    const text = url.includes("://") ? url : `nats://${url}`;
+    // A scheme of its own would hide the port from URL's checks.
+    const generic = text.replace(/^(nats|tls):\/\//, "http://");
+    if (!/^(nats|tls):\/\//.test(text) || !URL.canParse(generic)) {
+      throw fail(
+        "must be URLs of NATS nodes with commas between them, such as nats://10.0.0.1:4222,nats://10.0.0.2:4222",
+      );
+    }
+    const { hostname: host, port, username, password, pathname, search, hash } = new URL(generic);
+    if (pathname !== "/" || search !== "" || hash !== "") throw fail("must have nothing behind the ports");
+    const explicit = port === "" ? (/:80$/.test(text) ? 80 : DEFAULT_PORT) : port;
+    const user = username === "" ? null : decodeURIComponent(username);
+    return {
+      node: `${host}:${explicit}`,
+      isTls: text.startsWith("tls:"),
+      user,
+      password: decodeURIComponent(password),
+    };
+  });
+  const [first] = parsed;
+  for (const { isTls, user, password } of parsed) {
+    if (isTls !== first!.isTls) throw fail("must use tls:// for all nodes or for none");
+    if (user !== first!.user || password !== first!.password) throw fail("must have the same user for all nodes");
+  }
+  if (new Set(parsed.map(({ node }) => node)).size < parsed.length) throw fail("names a node twice");
+  const { isTls, user, password } = first!;
+  return { nodes: parsed.map(({ node }) => node), isTls, user, password: user === null ? null : password };
+}
+
+function readMonitors(value: string | undefined): readonly string[] {
+  if (value === undefined) return [];
+  return value.split(",").map((url) => {
+    const text = url.trim();
+    if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
+      throw new ConfigError(
+        `STANDBY_MONITOR must be the nodes' monitoring URLs with commas between them, such as http://10.0.0.1:8222, not "${text}"`,
+      );
+    }
+    return text;
+  });
+}

@@ -1,0 +1,33 @@
+/** Bounds of the copy of the log that other boxes get. Imports nothing. */
+
+/** A publish without a response by then is sent again, ms. */
+export const PUBLISH_TIMEOUT_MS = 400;
+/** Between two attempts where the nodes say that they can't, ms. */
+export const RETRY_MS = 50;
+/** A request of JetStream's API without a response by then is sent again, ms. */
+export const API_TIMEOUT_MS = 2_000;
+/** A connection without a response to a ping is dead after two of these, ms. */
+export const PING_MS = 500;
+export const CONNECT_TIMEOUT_MS = 2_000;
+export const RECONNECT_MS = 100;
+/** How often the stream's settings are checked, ms. */
+export const CHECK_MS = 60_000;
+/** How often a wait for the nodes is reported, ms. */
+export const REPORT_MS = 10_000;
+/** Attempts without a known outcome after which the stream itself is looked at. */
+export const ATTEMPTS_PER_CHECK = 20;
+/** How long a node's monitoring port may take to respond, ms. */
+export const MONITOR_TIMEOUT_MS = 2_000;
+/** The log waits for the other places no longer than this before requests are refused, ms. */
+export const MAX_HELD_MS = 2_000;
+/** How long the thread has to ship the rest at a stop, ms. */
+export const STOP_MS = 2_000;
+
+/** What the stream keeps: a box that was away for less finds all that it missed. */
+export const STREAM_DAYS = 7;
+export const STREAM_BYTES = 16 * 2 ** 30;
+/** Less than this, by an operator's hand, and the start refuses it. */
+export const MIN_STREAM_DAYS = 1;
+export const MIN_STREAM_BYTES = 2 ** 30;
+/** The nodes' own default of `max_payload`, bytes. */
+export const MIN_PAYLOAD_BYTES = 2 ** 20;

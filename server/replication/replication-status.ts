@@ -1,0 +1,35 @@
+/** What the replication thread counts and knows, in memory that the gateway reads for its metrics. One writer: the thread. */
+const FIELDS = [
+  "isConnected",
+  "epoch",
+  "shippedMessages",
+  "shippedBytes",
+  "unknownOutcomes",
+  "streamMessages",
+  "streamBytes",
+  "leaderIsLocal",
+  "syncChecked",
+] as const;
+type Field = (typeof FIELDS)[number];
+
+export class ReplicationStatus {
+  readonly buffer: SharedArrayBuffer;
+  private readonly cells: BigInt64Array;
+
+  constructor(buffer: SharedArrayBuffer = new SharedArrayBuffer(FIELDS.length * 8)) {
+    this.buffer = buffer;
+    this.cells = new BigInt64Array(buffer);
+  }
+
+  get(field: Field): number {
+    return Number(Atomics.load(this.cells, FIELDS.indexOf(field)));
+  }
+
+  set(field: Field, value: number): void {
+    Atomics.store(this.cells, FIELDS.indexOf(field), BigInt(value));
+  }
+
+  add(field: Field, count: number): void {
+    Atomics.add(this.cells, FIELDS.indexOf(field), BigInt(count));
+  }
+}

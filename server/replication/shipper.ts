@@ -1,0 +1,154 @@
+/**
+ * Ships the log to the stream: reads the batches that the log stage has appended, and publishes as many of them in one
+ * message as wait. journal.db is the queue: a start and a long outage are the same code. Runs in the replication thread.
+ */
+
+import { hashOf, readHeader } from "../../engine/log/batch-format.ts";
+import type { LogFiles } from "../../engine/log/log-files.ts";
+import type { LogReader } from "../../engine/log/log-reader.ts";
+import type { LogProgress } from "../../engine/log/progress.ts";
+import {
+  bytesOfBody,
+  type LogPosition,
+  MAX_MESSAGE_BYTES,
+  MESSAGE_HEADER_BYTES,
+  packBase,
+  packBatches,
+  packParts,
+} from "../../engine/replication/message-format.ts";
+import type { Waker } from "../../engine/ring/waker.ts";
+import { RefusedSetup } from "./errors.ts";
+import type { Publisher } from "./publisher.ts";
+import type { ReplicationStatus } from "./replication-status.ts";
+import type { StreamEnd } from "./stream.ts";
+
+const SLEEP_MS = 1_000;
+
+export interface ShipperOptions {
+  /** The batches in journal.db, and those together with the archives. */
+  readonly journal: LogReader;
+  readonly log: LogFiles;
+  readonly progress: LogProgress;
+  /** This thread's, and the log's. */
+  readonly waker: Waker;
+  readonly logWaker: Waker;
+  readonly publisher: Publisher;
+  readonly status: ReplicationStatus;
+  /** Resolves while the stream may be used. */
+  readonly allowed: () => Promise<void>;
+}
+
+export class Shipper {
+  private readonly options: ShipperOptions;
+  private sequence = 0;
+  private epoch = 1;
+  /** The last batch that the stream has. */
+  private shipped = 0;
+  private isStopping = false;
+
+  constructor(options: ShipperOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Begins where the stream ends; a stream without a message gets one that says where this log ends.
+   * @throws RefusedSetup where the stream isn't of this log, or is ahead of it
+   */
+  async begin(end: StreamEnd, local: LogPosition): Promise<void> {
+    const { publisher } = this.options;
+    this.sequence = end.sequence;
+    this.epoch = end.epoch;
+    if (end.position === null) {
+      this.sequence = await publisher.publish(packBase(this.epoch, local), end.sequence);
+      this.shipped = local.batch;
+    } else {
+      this.requireSame(end.position, local);
+      this.shipped = end.position.batch;
+    }
+    this.options.status.set("epoch", this.epoch);
+    this.release();
+  }
+
+  /** The stream ends with a batch of this log. */
+  private requireSame({ exchange, batch, hash }: LogPosition, local: LogPosition): void {
+    if (exchange !== local.exchange) throw new RefusedSetup("the stream has the log of another exchange");
+    if (batch > local.batch) {
+      throw new RefusedSetup(
+        `the stream ends with batch ${batch}, this box's log with batch ${local.batch}: it was restored from an older copy`,
+      );
+    }
+    if (batch === 0) return;
+    const own = batch === local.batch ? local.hash : hashOf(this.bodyOf(batch));
+    if (!own.equals(hash)) {
+      throw new RefusedSetup(`batch ${batch} of the stream isn't the one in this box's log: they went on separately`);
+    }
+  }
+
+  private bodyOf(batch: number): Buffer {
+    for (const body of this.bodies(batch)) return body;
+    throw new RefusedSetup(`the stream ends with batch ${batch}, which this box's log no longer has`);
+  }
+
+  /** Ships until `stop`. @throws Fenced, BrokenStream, BrokenLog */
+  async run(): Promise<void> {
+    const { progress, waker } = this.options;
+    const hasWork = (): boolean => progress.appendedBatch > this.shipped || this.isStopping;
+    while (!this.isStopping || progress.appendedBatch > this.shipped) {
+      await this.options.allowed();
+      if (progress.appendedBatch > this.shipped) await this.ship(progress.appendedBatch);
+      else await waker.sleepAsync(hasWork, SLEEP_MS);
+    }
+  }
+
+  /** Ends `run` once everything is shipped. */
+  stop(): void {
+    this.isStopping = true;
+    this.options.waker.wake();
+  }
+
+  /** Publishes the next batches, in one message or one batch in parts. @param last the last batch that the log has */
+  private async ship(last: number): Promise<void> {
+    const { publisher, status } = this.options;
+    const next = this.pack(last);
+    for (const message of next.messages) {
+      this.sequence = await publisher.publish(message, this.sequence);
+      status.add("shippedMessages", 1);
+      status.add("shippedBytes", message.length);
+    }
+    this.shipped = next.last;
+    this.release();
+  }
+
+  private release(): void {
+    const { progress, logWaker } = this.options;
+    progress.release(this.shipped);
+    logWaker.wake();
+  }
+
+  private pack(last: number): { readonly messages: readonly Buffer[]; readonly last: number } {
+    const first = this.shipped + 1;
+    const bodies: Buffer[] = [];
+    let length = MESSAGE_HEADER_BYTES;
+    for (const body of this.bodies(first)) {
+      length += bytesOfBody(body);
+      if (bodies.length > 0 && length > MAX_MESSAGE_BYTES) break;
+      if (length > MAX_MESSAGE_BYTES) {
+        return { messages: packParts(this.epoch, first, body, MAX_MESSAGE_BYTES), last: first };
+      }
+      bodies.push(body);
+      if (first + bodies.length > last) break;
+    }
+    return { messages: [packBatches(this.epoch, first, bodies)], last: this.shipped + bodies.length };
+  }
+
+  /** From journal.db, and from the archives where it no longer has the first. */
+  private *bodies(first: number): Iterable<Buffer> {
+    let isInJournal: boolean | null = null;
+    for (const body of this.options.journal.bodies(first)) {
+      isInJournal ??= readHeader(body).batch === first;
+      if (!isInJournal) break;
+      yield body;
+    }
+    if (isInJournal !== true) yield* this.options.log.bodies(first);
+  }
+}

@@ -1,0 +1,216 @@
+/**
+ * The stream that has the log: creates it, checks each of its settings, and reads where it ends. One of the two files that
+ * know the NATS packages (connection.ts is the other).
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  DiscardPolicy,
+  JetStreamApiError,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+  type StreamInfo,
+} from "@nats-io/jetstream";
+import { nanos } from "@nats-io/transport-node";
+import { hashOf, readHeader } from "../../engine/log/batch-format.ts";
+import {
+  BadMessage,
+  type LogPosition,
+  type Message,
+  MessageKind,
+  readMessage,
+} from "../../engine/replication/message-format.ts";
+import type { NatsLink } from "./connection.ts";
+import { BrokenStream, RefusedSetup } from "./errors.ts";
+import { MIN_STREAM_BYTES, MIN_STREAM_DAYS, RETRY_MS, STREAM_BYTES, STREAM_DAYS } from "./limits.ts";
+import { namesOf, type StreamNames } from "./names.ts";
+import { Reminder, type Say } from "./reminder.ts";
+
+const DAY_MS = 86_400_000;
+const STREAM_NOT_FOUND = 10_059;
+/** A single node can't have replicas, however long we wait. */
+const NOT_CLUSTERED = 10_074;
+
+/** Where the stream ends. */
+export interface StreamEnd {
+  readonly sequence: number;
+  readonly epoch: number;
+  /** Null where it has no message: none yet, or all of them are too old. */
+  readonly position: LogPosition | null;
+}
+
+export class LogStream {
+  readonly names: StreamNames;
+  private readonly link: NatsLink;
+  private readonly replicas: number;
+  private readonly say: Say;
+
+  constructor(link: NatsLink, name: string, replicas: number, say: Say) {
+    this.link = link;
+    this.names = namesOf(name);
+    this.replicas = replicas;
+    this.say = say;
+  }
+
+  /** Creates the stream where it is missing. @throws RefusedSetup where it can't be, or is weaker than it must be */
+  async open(): Promise<StreamInfo> {
+    const info = await this.ask("look for the stream", () => this.findOrCreate());
+    const weakness = weaknessOf(info.config, this.names, this.replicas);
+    if (weakness !== null) throw new RefusedSetup(`the stream ${this.names.stream} ${weakness}`);
+    return info;
+  }
+
+  private async findOrCreate(): Promise<StreamInfo> {
+    const { streams } = this.link.manager;
+    try {
+      return await streams.info(this.names.stream);
+    } catch (error) {
+      if (codeOf(error) !== STREAM_NOT_FOUND) throw error;
+    }
+    try {
+      const created = await streams.add(configOf(this.names, this.replicas));
+      this.say("info", `created the stream ${this.names.stream} with ${this.replicas} replicas`);
+      return created;
+    } catch (error) {
+      const { message } = error as Error;
+      if (/insufficient (storage|resources)/.test(message)) throw new RefusedSetup(noRoom(this.names.stream, message));
+      if (codeOf(error) !== NOT_CLUSTERED) throw error;
+      throw new RefusedSetup(
+        `the nodes can't keep ${this.replicas} copies of the stream ${this.names.stream} (${message})`,
+      );
+    }
+  }
+
+  /** The stream as it is now; null while the nodes don't respond. @throws BrokenStream where it is gone */
+  async look(): Promise<{ readonly info: StreamInfo; readonly weakness: string | null } | null> {
+    try {
+      const info = await this.link.manager.streams.info(this.names.stream);
+      return { info, weakness: weaknessOf(info.config, this.names, this.replicas) };
+    } catch (error) {
+      if (codeOf(error) === STREAM_NOT_FOUND) throw new BrokenStream(`the stream ${this.names.stream} is gone`);
+      return null;
+    }
+  }
+
+  /** Where the stream ends, from its last whole batches. @throws RefusedSetup where it has something else */
+  async end({ state }: StreamInfo): Promise<StreamEnd> {
+    const sequence = state.last_seq;
+    if (state.messages === 0) return { sequence, epoch: 1, position: null };
+    let epoch = 0;
+    for (let at = sequence; at >= state.first_seq; ) {
+      const message = await this.readOurs(at);
+      epoch = Math.max(epoch, message.epoch);
+      const position = await this.positionAfter(message, at);
+      if (position !== null) return { sequence, epoch, position };
+      at -= 1;
+    }
+    throw new RefusedSetup(`the stream ${this.names.stream} has no whole batch`);
+  }
+
+  /** The bytes of a message; null where the stream has none at that sequence. */
+  async read(sequence: number): Promise<Buffer | null> {
+    const { streams } = this.link.manager;
+    const found = await this.ask(`read message ${sequence}`, () =>
+      streams.getMessage(this.names.stream, { seq: sequence }),
+    );
+    return found === null ? null : Buffer.from(found.data.buffer, found.data.byteOffset, found.data.byteLength);
+  }
+
+  private async readOurs(sequence: number): Promise<Message> {
+    const bytes = await this.read(sequence);
+    try {
+      if (bytes === null) throw new BadMessage("it was removed");
+      return readMessage(bytes);
+    } catch (error) {
+      if (!(error instanceof BadMessage)) throw error;
+      throw new RefusedSetup(`message ${sequence} of the stream ${this.names.stream}: ${error.message}`);
+    }
+  }
+
+  /** The log's position after a message; null where it ends in the middle of a batch. */
+  private async positionAfter(message: Message, sequence: number): Promise<LogPosition | null> {
+    if (message.base !== null) return message.base;
+    if (message.kind === MessageKind.batches) return positionOf(message.bodies.at(-1)!);
+    if (message.part < message.parts) return null;
+    const slices = [message.bodies[0]!];
+    for (let part = message.part - 1; part >= 1; part--) {
+      const before = await this.readOurs(sequence - (message.part - part));
+      if (before.kind !== MessageKind.part || before.part !== part || before.last !== message.last) return null;
+      slices.unshift(before.bodies[0]!);
+    }
+    return positionOf(Buffer.concat(slices));
+  }
+
+  /** Asks until the nodes respond; says so while they don't. */
+  private async ask<T>(what: string, request: () => Promise<T>): Promise<T> {
+    const reminder = new Reminder(this.say, true);
+    for (;;) {
+      await this.link.connected();
+      try {
+        return await request();
+      } catch (error) {
+        if (error instanceof RefusedSetup) throw error;
+        if (codeOf(error) === STREAM_NOT_FOUND) throw new BrokenStream(`the stream ${this.names.stream} is gone`);
+        reminder.remind(`waiting for the nodes to ${what}: ${(error as Error).message}`);
+        await delay(RETRY_MS);
+      }
+    }
+  }
+}
+
+const noRoom = (stream: string, message: string): string =>
+  `the nodes have no room for ${STREAM_BYTES / 2 ** 30} GiB (${message}): raise max_file_store in their jetstream blocks, or create the stream ${stream} yourself with less`;
+
+function positionOf(body: Buffer): LogPosition {
+  const { exchange, batch } = readHeader(body);
+  return { exchange, batch, hash: hashOf(body) };
+}
+
+/** The number of an error of JetStream's API; 0 for any other error. */
+const codeOf = (error: unknown): number => (error instanceof JetStreamApiError ? error.code : 0);
+
+function configOf({ stream, subject }: StreamNames, replicas: number): Partial<StreamConfig> & { name: string } {
+  return {
+    name: stream,
+    subjects: [subject],
+    description: "the log of an exchange",
+    storage: StorageType.File,
+    num_replicas: replicas,
+    retention: RetentionPolicy.Limits,
+    // With the other policy a full stream would stop trading.
+    discard: DiscardPolicy.Old,
+    max_age: nanos(STREAM_DAYS * DAY_MS),
+    max_bytes: STREAM_BYTES,
+    deny_delete: true,
+    deny_purge: true,
+    allow_direct: false,
+    allow_rollup_hdrs: false,
+  };
+}
+
+/** What of a stream's settings is weaker than it must be, as what follows its name; null where nothing is. */
+export function weaknessOf(config: StreamConfig, { subject }: StreamNames, replicas: number): string | null {
+  const age = config.max_age / 1e6;
+  const faults: readonly (readonly [boolean, string])[] = [
+    [
+      config.num_replicas < replicas,
+      `is kept by ${config.num_replicas} of the nodes: STANDBY_REPLICAS asks for ${replicas}`,
+    ],
+    [config.storage !== StorageType.File, "is kept in memory: it must be in files"],
+    [config.retention !== RetentionPolicy.Limits, `has the retention ${config.retention}: it must be limits`],
+    [config.discard !== DiscardPolicy.Old, `discards ${config.discard} messages when it is full: it must be old ones`],
+    [config.subjects?.length !== 1 || config.subjects[0] !== subject, `must have ${subject} as its only subject`],
+    [age > 0 && age < MIN_STREAM_DAYS * DAY_MS, `keeps messages for less than ${MIN_STREAM_DAYS} day`],
+    [config.max_bytes >= 0 && config.max_bytes < MIN_STREAM_BYTES, `may have only ${config.max_bytes} bytes`],
+    [config.max_msgs >= 0 || config.max_msgs_per_subject > 0, "limits its number of messages"],
+    [config.max_msg_size >= 0, "limits the size of its messages"],
+    [config.no_ack === true, "acknowledges nothing (no_ack)"],
+    [config.sealed, "is sealed"],
+    [!config.deny_delete || !config.deny_purge, "allows that messages are deleted"],
+    [config.allow_rollup_hdrs, "allows rollups, which delete messages"],
+    [config.allow_direct, "allows direct reads, which may be old"],
+    [config.mirror !== undefined || (config.sources?.length ?? 0) > 0, "gets messages from other streams"],
+    [config.subject_transform !== undefined, "renames subjects"],
+  ];
+  return faults.find(([isFault]) => isFault)?.[1] ?? null;
+}

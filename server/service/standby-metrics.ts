@@ -1,0 +1,44 @@
+/** The figures of the copy of the log that other boxes get: none of them exists on a single box. */
+import type { MetricType } from "prom-client";
+import type { Histogram } from "../../engine/util/histogram.ts";
+import type { ReplicationStatus } from "../replication/replication-status.ts";
+import type { AckPolicy } from "../replication/types.ts";
+import { MICROSECONDS, plain, type Sample, samplesOf } from "./samples.ts";
+
+export interface StandbyFigures {
+  readonly status: Pick<ReplicationStatus, "get">;
+  readonly ack: AckPolicy;
+  /** Batches that the nodes don't have yet, and the age of the oldest, ms. */
+  readonly held: { readonly batches: number; readonly ageMs: number };
+  /** Of the log: a commit on this box, and from the beginning of its pass until it was shown, µs. */
+  readonly commitTimes: Histogram;
+  readonly releaseTimes: Histogram;
+}
+
+/** Adds a metric, as Metrics does. */
+type Add = (type: `${MetricType}`, name: string, help: string, read: () => readonly Sample[]) => void;
+
+export function addStandby({ status, ack, held, commitTimes, releaseTimes }: StandbyFigures, add: Add): void {
+  const gauge = (name: string, help: string, read: () => number): void =>
+    add("gauge", `standby_${name}`, help, () => plain(read()));
+  const counter = (name: string, help: string, read: () => number): void =>
+    add("counter", `standby_${name}`, help, () => plain(read()));
+  add("gauge", "standby_role", "1 for what this box is", () => [{ labels: { role: "active" }, value: 1 }]);
+  add("gauge", "standby_ack", "1 for what an acknowledgement waits for", () => [{ labels: { policy: ack }, value: 1 }]);
+  gauge("epoch", "Rises by 1 with each takeover", () => status.get("epoch"));
+  gauge("behind_batches", "Batches of the log that the nodes don't have yet", () => held.batches);
+  gauge("behind_seconds", "How long the oldest of them has waited", () => held.ageMs / 1_000);
+  gauge("held_batches", "Batches that nobody may see yet", () => (ack === "none" ? 0 : held.batches));
+  add("histogram", "standby_gate_seconds", "Batches from the beginning of their commit, by what had them", () => [
+    ...samplesOf("standby_gate_seconds", commitTimes, MICROSECONDS, { stage: "commit" }),
+    ...(ack === "none" ? [] : samplesOf("standby_gate_seconds", releaseTimes, MICROSECONDS, { stage: "stream" })),
+  ]);
+  counter("shipped_messages_total", "Messages that the stream has acknowledged", () => status.get("shippedMessages"));
+  counter("shipped_bytes_total", "Bytes of these messages", () => status.get("shippedBytes"));
+  counter("unknown_outcomes_total", "Publishes without a response in time, which were sent again", () => {
+    return status.get("unknownOutcomes");
+  });
+  gauge("stream_bytes", "Size of the stream, as of the last minute", () => status.get("streamBytes"));
+  gauge("leader_is_local", "1 while the node that this box uses leads the stream", () => status.get("leaderIsLocal"));
+  gauge("sync_checked", "1 where all nodes said that they sync each write", () => status.get("syncChecked"));
+}

@@ -1,0 +1,50 @@
+/** Three nodes for the tests of a file, and exchanges whose log goes there. */
+import { afterAll, beforeAll, onTestFinished } from "vitest";
+import { NatsCluster } from "../../bench/support/nats-cluster.ts";
+import type { Answer, Client, OrderJson } from "../support/client.ts";
+import { BUY, post, terms } from "../support/trading.ts";
+import { type TestMarket, World } from "../support/world.ts";
+import { Nodes } from "./streamed-log.ts";
+
+export class TestNodes {
+  cluster!: NatsCluster;
+
+  /** For the surrounding `describe.skipIf(NO_NATS)`. */
+  static use(): TestNodes {
+    const nodes = new TestNodes();
+    beforeAll(async () => {
+      nodes.cluster = await NatsCluster.start();
+    });
+    afterAll(() => nodes.cluster.end());
+    return nodes;
+  }
+
+  /** The settings of an exchange. @param name STANDBY_NAME: each test has a stream of its own */
+  settings(name: string, more: Record<string, string> = {}): Record<string, string> {
+    const { cluster } = this;
+    return { STANDBY_NATS: cluster.urls(), STANDBY_MONITOR: cluster.monitors, STANDBY_NAME: name, ...more };
+  }
+
+  /** A running exchange with two users and a market, and the test's own connection to its stream. */
+  async begin(name: string, more: Record<string, string> = {}) {
+    const world = await World.start({ users: 2, markets: [2], env: this.settings(name, more) });
+    onTestFinished(() => world.server.kill());
+    const stream = await Nodes.connect(this.cluster, name);
+    return { world, stream, market: world.market(), user: world.user() };
+  }
+
+  /** Stops two of the three nodes until the returned function is called: nothing can be acknowledged. */
+  freeze(): () => void {
+    const send = (signal: NodeJS.Signals): void => {
+      for (const i of [1, 2]) this.cluster.signal(i, signal);
+    };
+    send("SIGSTOP");
+    const thaw = (): void => send("SIGCONT");
+    onTestFinished(thaw);
+    return thaw;
+  }
+}
+
+/** An order by its client order id. */
+export const bid = (user: Client, market: TestMarket, name: string, price = 4_000): Promise<Answer<OrderJson>> =>
+  post(user, terms(market, 0, BUY, price, 1, { client_order_id: name }));
