@@ -27,6 +27,7 @@ const BENCHES = [
   "sockets",
   "lists",
   "settle",
+  "standby",
 ] as const;
 
 type Result = { readonly goals?: readonly Goal[] } & Record<string, unknown>;

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -119,8 +119,17 @@ export class NatsCluster {
     if (isRunning) await once(child, "exit");
   }
 
-  signal(i: number, signal: NodeJS.Signals): void {
-    this.nodes[i]!.child.kill(signal);
+  /** Stops a node's process in the middle of whatever it does; resolves once no thread of it runs. */
+  async hang(i: number): Promise<void> {
+    const { child } = this.nodes[i]!;
+    child.kill("SIGSTOP");
+    // A thread in the middle of a write to the disk stops after it.
+    while (!hasStopped(child.pid!)) await delay(1);
+  }
+
+  /** Lets a node that hangs go on. */
+  resume(i: number): void {
+    this.nodes[i]!.child.kill("SIGCONT");
   }
 
   /** Starts a node again that was killed. */
@@ -182,6 +191,14 @@ export class NatsCluster {
     child.once("exit", () => process.off("exit", end));
     return child;
   }
+}
+
+function hasStopped(pid: number): boolean {
+  const states = readdirSync(`/proc/${pid}/task`).map((task) => {
+    const stat = readFileSync(`/proc/${pid}/task/${task}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2)[0];
+  });
+  return states.every((state) => state === "T");
 }
 
 function isWhole({ meta_cluster: meta, server_name: name }: View, size: number): boolean {

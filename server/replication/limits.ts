@@ -4,6 +4,9 @@
 export const PUBLISH_TIMEOUT_MS = 400;
 /** Between two attempts where the nodes say that they can't, ms. */
 export const RETRY_MS = 50;
+/** Above so many bytes, some 64 orders, the next message waits until so long after the one before was sent, ms. */
+export const LARGE_MESSAGE_BYTES = 12 * 1_024;
+export const MIN_GAP_MS = 8;
 /** A request of JetStream's API without a response by then is sent again, ms. */
 export const API_TIMEOUT_MS = 2_000;
 /** A connection without a response to a ping is dead after two of these, ms. */

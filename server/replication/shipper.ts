@@ -3,6 +3,7 @@
  * message as wait. journal.db is the queue: a start and a long outage are the same code. Runs in the replication thread.
  */
 
+import { setTimeout as delay } from "node:timers/promises";
 import { hashOf, readHeader } from "../../engine/log/batch-format.ts";
 import type { LogFiles } from "../../engine/log/log-files.ts";
 import type { LogReader } from "../../engine/log/log-reader.ts";
@@ -17,7 +18,9 @@ import {
   packParts,
 } from "../../engine/replication/message-format.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
+import { systemClock } from "../../engine/util/clock.ts";
 import { RefusedSetup } from "./errors.ts";
+import { LARGE_MESSAGE_BYTES, MIN_GAP_MS } from "./limits.ts";
 import type { Publisher } from "./publisher.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
 import type { StreamEnd } from "./stream.ts";
@@ -44,6 +47,9 @@ export class Shipper {
   private epoch = 1;
   /** The last batch that the stream has. */
   private shipped = 0;
+  /** When the last message was sent first, ms, and its length. */
+  private sentAt = 0;
+  private sentBytes = 0;
   private isStopping = false;
 
   constructor(options: ShipperOptions) {
@@ -95,8 +101,10 @@ export class Shipper {
     const hasWork = (): boolean => progress.appendedBatch > this.shipped || this.isStopping;
     while (!this.isStopping || progress.appendedBatch > this.shipped) {
       await this.options.allowed();
-      if (progress.appendedBatch > this.shipped) await this.ship(progress.appendedBatch);
-      else await waker.sleepAsync(hasWork, SLEEP_MS);
+      if (progress.appendedBatch > this.shipped) {
+        await this.gather();
+        await this.ship(progress.appendedBatch);
+      } else await waker.sleepAsync(hasWork, SLEEP_MS);
     }
   }
 
@@ -104,6 +112,14 @@ export class Shipper {
   stop(): void {
     this.isStopping = true;
     this.options.waker.wake();
+  }
+
+  /** Under load more batches share a message, which costs each order less: no two large ones begin within MIN_GAP_MS. */
+  private async gather(): Promise<void> {
+    const { sentAt, sentBytes } = this;
+    const left = sentAt + MIN_GAP_MS - systemClock.elapsed();
+    if (sentBytes >= LARGE_MESSAGE_BYTES && left > 0) await delay(left);
+    this.sentAt = systemClock.elapsed();
   }
 
   /** Publishes the next batches, in one message or one batch in parts. @param last the last batch that the log has */
@@ -114,6 +130,7 @@ export class Shipper {
       this.sequence = await publisher.publish(message, this.sequence);
       status.add("shippedMessages", 1);
       status.add("shippedBytes", message.length);
+      this.sentBytes = message.length;
     }
     this.shipped = next.last;
     this.release();

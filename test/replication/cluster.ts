@@ -34,13 +34,12 @@ export class TestNodes {
   }
 
   /** Stops two of the three nodes until the returned function is called: nothing can be acknowledged. */
-  freeze(): () => void {
-    const send = (signal: NodeJS.Signals): void => {
-      for (const i of [1, 2]) this.cluster.signal(i, signal);
+  async freeze(): Promise<() => void> {
+    const thaw = (): void => {
+      for (const i of [1, 2]) this.cluster.resume(i);
     };
-    send("SIGSTOP");
-    const thaw = (): void => send("SIGCONT");
     onTestFinished(thaw);
+    await Promise.all([1, 2].map((i) => this.cluster.hang(i)));
     return thaw;
   }
 }

@@ -18,7 +18,7 @@ describe.skipIf(NO_NATS)("a log that is copied to NATS", () => {
   test("nodes that don't respond: what was sent is unknown, what comes is refused, reads go on, and all comes back", async () => {
     const { world, market, user } = await nodes.begin("frozen");
     const socket = await world.socket(user);
-    const thaw = nodes.freeze();
+    const thaw = await nodes.freeze();
     const unknown = bid(user, market, "waits");
     const registered = world.anonymous().request("POST", "/auth/register", {
       body: { email: "late@example.com", password: "correct horse" },
@@ -52,7 +52,7 @@ describe.skipIf(NO_NATS)("a log that is copied to NATS", () => {
 
   test("without waiting, orders are acknowledged at once and shipped once the nodes respond", async () => {
     const { world, stream, market, user } = await nodes.begin("none", { STANDBY_ACK: "none" });
-    const thaw = nodes.freeze();
+    const thaw = await nodes.freeze();
     for (let i = 0; i < 3; i++) expect(await bid(user, market, `order-${i}`)).toMatchObject({ status: 202 });
     const figures = await scrape(world.server);
     expect(figures.series.get("exchange_standby_behind_batches")).toBeGreaterThanOrEqual(3);

@@ -45,9 +45,9 @@ describe.skipIf(NO_NATS)("nodes", () => {
       const leads = cluster.indexOf((await stream.leader()) ?? "") === i;
       if (leads) leaders++;
       if (random.chance(0.3)) {
-        cluster.signal(i, "SIGSTOP");
+        await cluster.hang(i);
         await traffic.more(leads ? 1 : 40);
-        cluster.signal(i, "SIGCONT");
+        cluster.resume(i);
       } else {
         await cluster.kill(i);
         await traffic.more(40);

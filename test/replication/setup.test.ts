@@ -1,6 +1,8 @@
 /** The settings of a copied log, and those of its stream: what is wrong or weak is refused in words. */
+import { readFileSync } from "node:fs";
 import type { StreamConfig } from "@nats-io/jetstream";
 import { describe, expect, test } from "vitest";
+import { builtScript } from "../../bench/support/root.ts";
 import { readConfig } from "../../server/bootstrap/config.ts";
 import { weaknessOf } from "../../server/replication/stream.ts";
 
@@ -101,4 +103,19 @@ describe("a stream's settings", () => {
   ] as const)("%j is a weakness", ([changes, words]) => {
     expect(weakness(changes)).toBe(words);
   });
+});
+
+test("the server's own file loads no NATS package, however many files it imports", () => {
+  const loaded = new Set<string>();
+  const load = (url: URL): void => {
+    if (loaded.has(url.href)) return;
+    loaded.add(url.href);
+    const text = readFileSync(url, "utf8");
+    expect(text.includes("Nats-Expected-Last-Sequence"), url.href).toBe(false);
+    expect(text, url.href).not.toMatch(/["']@nats-io\//);
+    for (const [, path] of text.matchAll(/(?:from|import) ?"(\.[^"]+)"/g)) load(new URL(path!, url));
+  };
+  const main = readFileSync(builtScript("main.js"), "utf8");
+  load(new URL(/import\("(.+main\.js)"\)/.exec(main)![1]!, builtScript("main.js")));
+  expect(loaded.size).toBeGreaterThan(20);
 });

@@ -44,7 +44,7 @@ describe.skipIf(NO_NATS)("a log that is copied to NATS", () => {
 
   test("what the log had at a kill -9 is in the stream before the exchange is ready again", async () => {
     const { world, stream, market, user } = await nodes.begin("killed");
-    const thaw = nodes.freeze();
+    const thaw = await nodes.freeze();
     const before = journalBodies(world.server.dataDir).length;
     const unheard = bid(user, market, "unheard").catch(() => null);
     await eventually(async () => expect(journalBodies(world.server.dataDir).length).toBeGreaterThan(before));
