@@ -1,5 +1,4 @@
 /** TLS: with a certificate the server speaks HTTPS and WSS only; a wrong certificate or key stops the start. */
-import { execFileSync, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { get as getPlainly, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
@@ -7,20 +6,13 @@ import { Agent, get, request } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
+import { makeCertificate, NO_OPENSSL } from "../support/certificate.ts";
 import type { OrderJson } from "../support/client.ts";
 import { PASSWORD } from "../support/identity.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { seedOf, tokenOf } from "../support/world.ts";
 
-const NO_OPENSSL = spawnSync("openssl", ["version"]).status !== 0;
 const HOST = "127.0.0.1";
-
-/** A key, and a self-signed certificate for localhost. */
-function makeCertificate(key: string, cert: string): void {
-  const kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
-  const files = ["-keyout", key, "-out", cert];
-  execFileSync("openssl", [...kind, "-subj", "/CN=localhost", ...files], { stdio: "ignore" });
-}
 
 describe.skipIf(NO_OPENSSL)("TLS", () => {
   const folder = temporaryFolder();
@@ -30,7 +22,7 @@ describe.skipIf(NO_OPENSSL)("TLS", () => {
   let trusting: { readonly ca: Buffer; readonly servername: string };
 
   beforeAll(async () => {
-    makeCertificate(key, cert);
+    makeCertificate(cert, key);
     trusting = { ca: readFileSync(cert), servername: "localhost" };
     const seed = seedOf({ users: 0, named: { owner: { password: PASSWORD } } });
     server = await TestServer.start({ seed, env: { TLS_CERT: cert, TLS_KEY: key } });
@@ -95,7 +87,7 @@ describe.skipIf(NO_OPENSSL)("TLS", () => {
   test("a TLS certificate or key that is wrong, missing or unset stops the start", async () => {
     const none = join(folder, "none.pem");
     const [otherKey, otherCert] = [join(folder, "other-key.pem"), join(folder, "other-cert.pem")];
-    makeCertificate(otherKey, otherCert);
+    makeCertificate(otherCert, otherKey);
     for (const [TLS_CERT, TLS_KEY, line] of [
       [key, key, /^cannot start: TLS_CERT, TLS_KEY: .*\n$/],
       [cert, cert, /^cannot start: TLS_CERT, TLS_KEY: .*\n$/],

@@ -1,7 +1,9 @@
 /** What a start refuses: nodes and streams that would keep less than was promised. And what ends trading. */
+import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { NatsCluster } from "../../bench/support/nats-cluster.ts";
 import { packBatches } from "../../engine/replication/message-format.ts";
+import { makeCertificate, NO_OPENSSL } from "../support/certificate.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { expectRefused, post, terms } from "../support/trading.ts";
 import { World } from "../support/world.ts";
@@ -117,6 +119,36 @@ describe.skipIf(NO_NATS)("with nodes", () => {
     expect(server.log.find(({ msg }) => msg.startsWith("STANDBY_MONITOR isn't set"))).toMatchObject({ level: 40 });
     await server.stop();
     expect(JSON.stringify(server.log)).not.toContain("secret");
+  });
+
+  test("a node that isn't there is passed over", async () => {
+    const env = { ...settings("passed"), STANDBY_NATS: `nats://127.0.0.1:1,${nodes.cluster.urls()}` };
+    const server = await TestServer.start({ env });
+    onTestFinished(() => server.kill());
+    await server.stop();
+  });
+
+  test.skipIf(NO_OPENSSL)("over TLS, with certificates on both sides", async () => {
+    const folder = temporaryFolder();
+    const [cert, key, other] = ["cert.pem", "key.pem", "other.pem"].map((name) => join(folder, name)) as [
+      string,
+      string,
+      string,
+    ];
+    makeCertificate(cert, key);
+    makeCertificate(other, join(folder, "other-key.pem"));
+    const tls = `tls { cert_file: "${cert}", key_file: "${key}", ca_file: "${cert}", verify: true }`;
+    const secured = await NatsCluster.start({ nodes: 1, config: [tls] });
+    onTestFinished(() => secured.end());
+    const url = secured.urls().replace("nats://", "tls://");
+    const own = { STANDBY_NATS_CERT: cert, STANDBY_NATS_KEY: key, STANDBY_REPLICAS: "1" };
+    const server = await TestServer.start({ env: { STANDBY_NATS: url, STANDBY_NATS_CA: cert, ...own } });
+    onTestFinished(() => server.kill());
+    await server.stop();
+
+    const distrusting = TestServer.spawn({ env: { STANDBY_NATS: url, STANDBY_NATS_CA: other, ...own } });
+    onTestFinished(() => distrusting.kill());
+    await distrusting.logged(({ msg }) => /^waiting for a NATS node: .*certificate/.test(msg));
   });
 
   test("a public address is refused without TLS", async () => {
