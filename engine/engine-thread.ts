@@ -36,7 +36,8 @@ function run(): void {
       while (!hasRoom()) {
         if (log !== null) log.run();
         else logWaker.wake();
-        waitForWork(waker, hasRoom, 0);
+        // With the log in this thread, nobody else makes room once another box has what was held.
+        waitForWork(waker, () => hasRoom() || log?.hasWork() === true, 0);
       }
     },
   });

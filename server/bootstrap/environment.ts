@@ -107,7 +107,13 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
 }
 
 /** Values that may hold a password or a key: no message repeats them. */
-const SECRETS: readonly string[] = ["SMTP_URL", "SMS_WEBHOOK_URL", "SOCIAL_PROVIDERS", "STANDBY_NATS"];
+const SECRETS: readonly string[] = [
+  "SMTP_URL",
+  "SMS_WEBHOOK_URL",
+  "SOCIAL_PROVIDERS",
+  "STANDBY_NATS",
+  "STANDBY_MONITOR",
+];
 /** What env files, editors and word processors leave around a value: quotes, white space, line ends, invisible characters. */
 const WRAPPED =
   /^[\s\p{Cf}"'`\u201c-\u201f\u2018-\u201b\u00ab\u00bb]|[\s\p{Cf}"'`\u201c-\u201f\u2018-\u201b\u00ab\u00bb]$/u;

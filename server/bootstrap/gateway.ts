@@ -94,6 +94,7 @@ export function createGateway(options: GatewayOptions) {
         refused: connections.refused,
       })),
       unready: lifecycle.unready,
+      standby: standbyFigures(options.threads, options.heldLog),
       publicUrl: publicUrl.site,
       addressRule: config.withdrawalAddress,
       depositInstructions: config.depositInstructions,

@@ -38,13 +38,18 @@ export class HeldLog {
 
   /** Refuses or admits requests by how long the oldest batch waits. Called every few hundred milliseconds. */
   check(): void {
-    const { lifecycle, logger, refuses } = this.options;
+    const { lifecycle, logger } = this.options;
     this.mark();
-    const isTooLong = refuses && this.ageMs > MAX_HELD_MS;
+    const { isTooLong } = this;
     if (isTooLong === (lifecycle.writeRejection !== null)) return;
     lifecycle.writeRejection = isTooLong ? HELD : null;
     if (isTooLong) logger.error("the copy of the log is behind: requests that change something get 50300");
     else logger.info("the copy of the log has caught up: requests are accepted again");
+  }
+
+  /** True while requests that change something are refused. */
+  get isTooLong(): boolean {
+    return this.options.refuses && this.ageMs > MAX_HELD_MS;
   }
 
   /** Batches that other boxes don't have yet. */

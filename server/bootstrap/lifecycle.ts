@@ -19,13 +19,24 @@ const REJECTIONS: Readonly<Record<Phase, ApiError | null>> = {
 };
 
 export class Lifecycle {
-  phase: Phase = "starting";
+  private current: Phase = "starting";
+  private hasBeenReady = false;
   /** The error for requests that change something; null while they are accepted. */
   writeRejection: ApiError | null = null;
 
   /** The error for every request outside health checks; null while the server accepts requests. */
   get rejection(): ApiError | null {
-    return REJECTIONS[this.phase];
+    // A start that fails hasn't checked what it would show.
+    return this.current === "failed" && !this.hasBeenReady ? REJECTIONS.starting : REJECTIONS[this.current];
+  }
+
+  get phase(): Phase {
+    return this.current;
+  }
+
+  set phase(phase: Phase) {
+    this.current = phase;
+    if (phase === "ready") this.hasBeenReady = true;
   }
 
   /** Why the exchange does not trade; null while it does. */

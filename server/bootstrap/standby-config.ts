@@ -70,13 +70,11 @@ function readNodes(value: string) {
     const { hostname: host, port, username, password, pathname, search, hash } = new URL(generic);
     if (pathname !== "/" || search !== "" || hash !== "") throw fail("must have nothing behind the ports");
     const explicit = port === "" ? (/:80$/.test(text) ? 80 : DEFAULT_PORT) : port;
-    const user = username === "" ? null : decodeURIComponent(username);
-    return {
-      node: `${host}:${explicit}`,
-      isTls: text.startsWith("tls:"),
-      user,
-      password: decodeURIComponent(password),
-    };
+    const [user, secret] = [decoded(username), decoded(password)];
+    if (user === null || secret === null)
+      throw fail("has a % in its user or password that begins no escape: write %25");
+    const isTls = text.startsWith("tls:");
+    return { node: `${host}:${explicit}`, isTls, user: user === "" ? null : user, password: secret };
   });
   const [first] = parsed;
   for (const { isTls, user, password } of parsed) {
@@ -88,15 +86,25 @@ function readNodes(value: string) {
   return { nodes: parsed.map(({ node }) => node), isTls, user, password: user === null ? null : password };
 }
 
+/** Null where an escape is wrong. */
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
 function readMonitors(value: string | undefined): readonly string[] {
   if (value === undefined) return [];
   return value.split(",").map((url) => {
     const text = url.trim();
     if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
       throw new ConfigError(
-        `STANDBY_MONITOR must be the nodes' monitoring URLs with commas between them, such as http://10.0.0.1:8222, not "${text}"`,
+        `STANDBY_MONITOR must be the nodes' monitoring URLs with commas between them, such as http://10.0.0.1:8222`,
       );
     }
+    if (new URL(text).username !== "") throw new ConfigError("STANDBY_MONITOR must have no user names");
     return text;
   });
 }

@@ -252,6 +252,8 @@ export function watchThreads({ workers, projector }: Threads, lifecycle: Lifecyc
 
 /** Each thread's waiting work and progress. An engine's thread that also runs the log is watched in both roles. */
 export function threadProgress({ links, mail, progress }: Threads): Watched[] {
+  // An engine whose events wait for other boxes may have no room for more.
+  const isHeld = (): boolean => progress.appendedBatch > progress.committedBatch;
   const watched: Watched[] = [
     // What waits for another box isn't the log's work any more: the standby's own watch says so.
     { name: "log", waiting: () => mail.waiting, progress: () => progress.appendedBatch },
@@ -264,7 +266,8 @@ export function threadProgress({ links, mail, progress }: Threads): Watched[] {
   ];
   for (const [i, { commands, events }] of links.entries()) {
     const name = `engine ${i + 1}`;
-    watched.push({ name, waiting: () => commands.depth(), progress: () => (commands.head - commands.depth()) | 0 });
+    const waiting = (): number => (isHeld() ? 0 : commands.depth());
+    watched.push({ name, waiting, progress: () => (commands.head - commands.depth()) | 0 });
     const passed = (): number => (events.published() - events.unpassed()) | 0;
     watched.push({ name: "log", waiting: () => events.unpassed(), progress: passed });
   }

@@ -66,7 +66,7 @@ export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
       trading.projected.expire();
       trading.lag.check();
       options.heldLog?.check();
-      options.deadlines?.check(now);
+      options.deadlines?.check(now, options.heldLog?.isTooLong === true);
       operators.life.closeDue(now);
       watchClock(now);
     }, TICK_MS),

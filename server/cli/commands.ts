@@ -133,6 +133,7 @@ export const COMMANDS: readonly AdminCommand[] = [
     [USER],
     NOTE,
   ),
+  command("standby status", "server", "show this box, and the copy of its log on the NATS nodes"),
   command("operator create", "server", "create an operator's account and print its password, once", [EMAIL]),
   command("operator grant", "server", "make an existing account an operator's", [EMAIL]),
   command("operator remove", "server", "make an operator's account an ordinary user's", [EMAIL]),

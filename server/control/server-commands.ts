@@ -25,6 +25,8 @@ export interface ServerCommandOptions {
   readonly factors: SecondFactors;
   readonly factorSettings: SecondFactorSettings;
   readonly writer: LogWriter;
+  /** This box and the copy of its log. */
+  readonly standbyStatus: () => Promise<object>;
 }
 
 /** Resolves with the data of the response. @throws ApiError */
@@ -96,6 +98,7 @@ export function createServerCommands(options: ServerCommandOptions): ReadonlyMap
       },
     ],
     ["operator grant", async (args, context) => setRole(emailOf(args), "operator", context)],
+    ["standby status", () => options.standbyStatus()],
     ["operator remove", async (args, context) => setRole(emailOf(args), "user", context)],
   ]);
 }

@@ -101,7 +101,7 @@ export class Admission {
     const { compiled, now, reply } = entry;
     const { route } = compiled;
     if (!route.unversioned) this.checkOpen();
-    if (route.method !== "GET") this.checkWritable();
+    if (route.writes) this.checkWritable();
     if (sender === SHELL) return null;
     const { principal, rejection } = sender;
     // Where the body names what is counted, the body's reader counts it (`countNamed`).

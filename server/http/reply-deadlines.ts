@@ -1,6 +1,6 @@
 /**
- * Ends requests whose response doesn't come: one that changes something, while what it wrote waits for other boxes, gets
- * 50000 like an order does. What was written stays, and happens.
+ * Ends requests whose response doesn't come while what they wrote waits for other boxes: 50000, as an order gets by itself.
+ * What was written stays, and happens.
  */
 import { outcomeUnknown } from "../errors.ts";
 import { WRITE_DEADLINE_MS } from "./limits.ts";
@@ -15,12 +15,14 @@ export class ReplyDeadlines {
     this.waiting.push({ reply, at: now + WRITE_DEADLINE_MS });
   }
 
-  /** Ends what is due. Called every few hundred milliseconds. @param now ms */
-  check(now: number): void {
-    const due = this.waiting.findIndex(({ at }) => at > now);
-    const ended = due < 0 ? this.waiting.splice(0) : this.waiting.splice(0, due);
-    for (const { reply } of ended) {
-      if (!reply.done) reply.error(outcomeUnknown("the request waits for the copy of the log"));
+  /** Ends what is due while the log is held. Called every few hundred milliseconds. @param now ms */
+  check(now: number, isHeld: boolean): void {
+    if (this.waiting.length === 0) return;
+    this.waiting = this.waiting.filter(({ reply }) => !reply.done);
+    if (!isHeld) return;
+    for (const { reply, at } of this.waiting) {
+      if (at > now) break;
+      reply.error(outcomeUnknown("the request waits for the copy of the log"));
     }
   }
 }

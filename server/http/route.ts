@@ -102,6 +102,8 @@ export interface Route {
   readonly secondFactor: boolean;
   /** Accounts with an unverified email address may use it: reads, and routes that end access. */
   readonly unverified: boolean;
+  /** A call may write to the log: it is refused while nothing can be acknowledged. */
+  readonly writes: boolean;
   /** The rate limits that count a call. */
   readonly rateClass: RateClass;
   /** The response shows the caller's own trading: it leaves after the messages about what it shows. */
@@ -145,6 +147,7 @@ type Optional =
   | "minTier"
   | "secondFactor"
   | "unverified"
+  | "writes"
   | "rateClass"
   | "ordered"
   | "credited"
@@ -231,6 +234,7 @@ export function route<
     minTier: 0,
     secondFactor: false,
     unverified: input.method === "GET",
+    writes: input.method !== "GET",
     rateClass: "default",
     ordered: false,
     credited: false,

@@ -267,7 +267,9 @@ class Arrival implements BodySink {
     const { reads, deadlines } = this.options;
     const { compiled, reply } = this.entry;
     execute(compiled.route, request, reply, reads);
-    if (deadlines !== null && !reply.done && compiled.route.method !== "GET") deadlines.add(reply, request.now);
+    const { writes, rateClass } = compiled.route;
+    // Orders and cancels have a deadline of their own.
+    if (deadlines !== null && !reply.done && writes && rateClass !== "order") deadlines.add(reply, request.now);
   }
 }
 

@@ -94,6 +94,7 @@ const RESPONSES: Readonly<Record<string, TSchema>> = {
   FeedMarket: markets.FeedMarket,
   Fill: trading.Fill,
   Health: service.Health,
+  Readiness: service.Readiness,
   HouseWithdrawal: wallet.HouseWithdrawal,
   IdentityApplication: accounts.IdentityApplication,
   Introspection: oauth.Introspection,

@@ -6,7 +6,7 @@ import type { Now, PageQuery } from "../http/schemas.ts";
 import type { NoteOnly } from "../http/text-schemas.ts";
 import type { MarketChanges, NewEvent, NewMarket, ProposalsQuery, Resolution, Settlement } from "../markets/schemas.ts";
 import type { ApplicationsQuery, AuditLine, AuditQuery, Restoration, UsersQuery } from "../operators/schemas.ts";
-import type { Health } from "../service/schemas.ts";
+import type { Health, Readiness } from "../service/schemas.ts";
 import type {
   AllWithdrawalsQuery,
   HousePayment,
@@ -292,8 +292,11 @@ export const SERVICE_TEXTS: OperationTexts = {
   "GET /readyz": {
     id: "getReadiness",
     tag: "Service",
-    description: "503, with the reason as `status`, while the exchange is starting or stopping, or after a failure.",
-    response: HEALTHY,
+    description:
+      "503, with the reason as `status`, while the exchange is starting or stopping, after a failure, and while the nodes that keep a copy of its log don't respond (`held`). A box without such a copy has only `status`.",
+    response: { status: "ok", role: "active", epoch: 1, behind_batches: 0, ack: "stream" } satisfies Static<
+      typeof Readiness
+    >,
   },
   "GET /metrics": {
     id: "getMetrics",

@@ -53,7 +53,7 @@ export class NatsLink {
       } catch (error) {
         if (error instanceof RefusedSetup) throw error;
         const { message } = error as Error;
-        if (/authorization|authentication|credential/i.test(message))
+        if (/authorization|authentication|credential/i.test(message) && !/timeout/i.test(message))
           throw new RefusedSetup(`the nodes refuse us: ${message}`);
         reminder.remind(`waiting for a NATS node: ${message}`);
         await delay(RECONNECT_MS);
@@ -122,6 +122,8 @@ function optionsOf({ nodes, user, password, credsFile, tls, box }: ReplicationSe
     // The nodes tell addresses of their own network, which this box may not reach.
     ignoreClusterUpdates: true,
     maxReconnectAttempts: -1,
+    // A node that is slow to log us in counts as one that refuses us: two of these, days apart, would end the connection.
+    ignoreAuthErrorAbort: true,
     reconnectTimeWait: RECONNECT_MS,
     reconnectJitter: 0,
     reconnectJitterTLS: 0,

@@ -6,5 +6,15 @@ export class RefusedSetup extends Error {}
 /** Another box has written to the stream: this one may acknowledge nothing more. */
 export class Fenced extends Error {}
 
+/** The place that a message was to have has another one. */
+export class OtherMessage extends Error {
+  readonly bytes: Buffer;
+
+  constructor(bytes: Buffer) {
+    super("the stream has another message there");
+    this.bytes = bytes;
+  }
+}
+
 /** The stream lost what it had acknowledged, or is gone. */
 export class BrokenStream extends Error {}

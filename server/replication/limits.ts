@@ -19,10 +19,14 @@ export const CHECK_MS = 60_000;
 export const REPORT_MS = 10_000;
 /** Attempts without a known outcome after which the stream itself is looked at. */
 export const ATTEMPTS_PER_CHECK = 20;
+/** What ends trading, such as a stream that is gone, has to be so for this long, ms: nodes may have just begun. */
+export const SURE_MS = 2_000;
 /** How long a node's monitoring port may take to respond, ms. */
 export const MONITOR_TIMEOUT_MS = 2_000;
 /** The log waits for the other places no longer than this before requests are refused, ms. */
 export const MAX_HELD_MS = 2_000;
+/** How long an operator waits for what the nodes say of the stream, ms: longer than API_TIMEOUT_MS. */
+export const DESCRIBE_MS = 3_000;
 /** How long the thread has to ship the rest at a stop, ms. */
 export const STOP_MS = 2_000;
 

@@ -7,10 +7,11 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { createInbox, headers, type Msg, type MsgHdrs } from "@nats-io/transport-node";
-import { BadMessage, readMessage } from "../../engine/replication/message-format.ts";
+import { systemClock } from "../../engine/util/clock.ts";
 import type { NatsLink } from "./connection.ts";
-import { BrokenStream, Fenced } from "./errors.ts";
-import { ATTEMPTS_PER_CHECK, PUBLISH_TIMEOUT_MS, RETRY_MS } from "./limits.ts";
+import { BrokenStream, OtherMessage } from "./errors.ts";
+import { ATTEMPTS_PER_CHECK, PUBLISH_TIMEOUT_MS, RETRY_MS, SURE_MS } from "./limits.ts";
+import { Reminder, type Say } from "./reminder.ts";
 import type { LogStream } from "./stream.ts";
 
 const WRONG_LAST_SEQUENCE = 10_071;
@@ -23,12 +24,15 @@ export interface PublisherOptions {
   readonly stream: LogStream;
   /** Called whenever the outcome of an attempt stays unknown. */
   readonly onUnknown: () => void;
+  readonly say: Say;
 }
 
 export class Publisher {
   private readonly options: PublisherOptions;
   private readonly inbox = createInbox();
   private lastNumber = 0;
+  /** Since when the nodes say that the stream ends before what it had acknowledged, ms. */
+  private shorterSince: number | null = null;
   private waiting: { readonly subject: string; end(outcome: Outcome): void } | null = null;
 
   constructor(options: PublisherOptions) {
@@ -42,13 +46,15 @@ export class Publisher {
 
   /**
    * Resolves with the message's sequence once the stream has it on a majority of its nodes.
-   * @param expected the sequence of the message before it @throws Fenced, BrokenStream
+   * @param expected the sequence of the message before it @throws OtherMessage, BrokenStream
    */
   async publish(bytes: Buffer, expected: number): Promise<number> {
-    const { link, stream, onUnknown } = this.options;
+    const { link, stream, onUnknown, say } = this.options;
     const expectation = headers();
     expectation.set("Nats-Expected-Last-Sequence", String(expected));
     const subject = `${this.inbox}.${++this.lastNumber}`;
+    const reminder = new Reminder(say, true);
+    this.shorterSince = null;
     for (let attempt = 1; ; attempt++) {
       await link.connected();
       const outcome = await this.send(bytes, expectation, subject);
@@ -60,7 +66,9 @@ export class Publisher {
       onUnknown();
       // Throws where the stream is gone.
       if (attempt % ATTEMPTS_PER_CHECK === 0) await stream.look();
-      if (outcome !== null) await delay(RETRY_MS);
+      if (outcome === null) continue;
+      reminder.remind(`waiting for the stream ${stream.names.stream}: ${outcome.text}`);
+      await delay(RETRY_MS);
     }
   }
 
@@ -98,6 +106,9 @@ export class Publisher {
     const { last_seq: last } = looked.info.state;
     const { stream: name } = stream.names;
     if (last < expected) {
+      const now = systemClock.elapsed();
+      this.shorterSince ??= now;
+      if (now - this.shorterSince < SURE_MS) return false;
       throw new BrokenStream(`the stream ${name} ends with message ${last}, although it had acknowledged ${expected}`);
     }
     // The node that responded may not have heard of the message yet.
@@ -105,17 +116,7 @@ export class Publisher {
     const found = await stream.read(expected + 1);
     if (found?.equals(bytes) === true) return true;
     if (found === null) throw new BrokenStream(`message ${expected + 1} was removed from the stream ${name}`);
-    throw new Fenced(describe(found, expected + 1, name));
-  }
-}
-
-function describe(found: Buffer, sequence: number, stream: string): string {
-  try {
-    const { epoch, first } = readMessage(found);
-    return `another box wrote message ${sequence} of the stream ${stream}: batch ${first} of epoch ${epoch}`;
-  } catch (error) {
-    if (!(error instanceof BadMessage)) throw error;
-    return `something else wrote message ${sequence} of the stream ${stream}: ${error.message}`;
+    throw new OtherMessage(found);
   }
 }
 

@@ -22,7 +22,7 @@ import type { Say } from "./reminder.ts";
 import { ReplicationStatus } from "./replication-status.ts";
 import { Shipper } from "./shipper.ts";
 import { LogStream } from "./stream.ts";
-import type { ReplicationReport, ReplicationSetup } from "./types.ts";
+import type { ReplicationReport, ReplicationRequest, ReplicationSetup } from "./types.ts";
 
 const setup = workerData as ReplicationSetup;
 
@@ -108,13 +108,23 @@ async function run(): Promise<void> {
     progress: new LogProgress(setup.progress),
     waker: new Waker(setup.waker),
     logWaker: new Waker(setup.logWaker),
-    publisher: new Publisher({ link, stream, onUnknown: () => status.add("unknownOutcomes", 1) }),
+    publisher: new Publisher({ link, stream, onUnknown: () => status.add("unknownOutcomes", 1), say }),
     status,
     allowed: watch.allowed,
   });
   await shipper.begin(await stream.end(info), { ...end, hash: Buffer.from(end.hash) });
+  // What the log has beyond the stream, nobody has seen yet, and nobody may before the nodes have it.
+  if (settings.ack !== "none") await shipper.shipThrough(end.batch);
   report({ kind: "opened" });
-  parentPort?.on("message", () => shipper.stop());
+  parentPort?.on("message", (request: ReplicationRequest) => {
+    if (request === "stop") shipper.stop();
+    // A stream that is gone ends the thread through the shipper or the watch.
+    else
+      stream.describe().then(
+        (facts) => report({ kind: "stream", facts }),
+        () => report({ kind: "stream", facts: null }),
+      );
+  });
   const lost = link.ended().then((why) => {
     throw new BrokenStream(`the connection to NATS ended: ${why}`);
   });

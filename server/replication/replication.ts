@@ -3,9 +3,9 @@ import type { Worker } from "node:worker_threads";
 import type { Histogram } from "../../engine/util/histogram.ts";
 import { ConfigError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
-import { STOP_MS } from "./limits.ts";
+import { DESCRIBE_MS, STOP_MS } from "./limits.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
-import type { ReplicationReport, ReplicationSettings } from "./types.ts";
+import type { ReplicationReport, ReplicationRequest, ReplicationSettings, StreamFacts } from "./types.ts";
 
 const NAME = "replication";
 
@@ -60,13 +60,35 @@ export class Replication {
     });
   }
 
+  /** The stream as it is now; null while the nodes don't respond. */
+  async describe(): Promise<StreamFacts | null> {
+    if (this.hasEnded) return null;
+    return new Promise((resolve) => {
+      const end = (facts: StreamFacts | null): void => {
+        clearTimeout(timer);
+        this.worker.off("message", receive);
+        resolve(facts);
+      };
+      const receive = (report: ReplicationReport): void => {
+        if (report.kind === "stream") end(report.facts);
+      };
+      const timer = setTimeout(() => end(null), DESCRIBE_MS);
+      this.worker.on("message", receive);
+      this.ask("describe");
+    });
+  }
+
+  private ask(request: ReplicationRequest): void {
+    this.worker.postMessage(request);
+  }
+
   /** Lets the thread ship the rest of the log, within a bound, and ends it. The log's own thread must have ended. */
   async stop(): Promise<void> {
     this.isStopping = true;
     if (this.hasEnded) return;
     const { worker } = this;
     const exited = new Promise((resolve) => worker.once("exit", resolve));
-    worker.postMessage("stop");
+    this.ask("stop");
     const timer = setTimeout(() => void worker.terminate(), STOP_MS);
     await exited;
     clearTimeout(timer);

@@ -9,17 +9,21 @@ import type { LogFiles } from "../../engine/log/log-files.ts";
 import type { LogReader } from "../../engine/log/log-reader.ts";
 import type { LogProgress } from "../../engine/log/progress.ts";
 import {
+  BadMessage,
   bytesOfBody,
   type LogPosition,
   MAX_MESSAGE_BYTES,
   MESSAGE_HEADER_BYTES,
+  type Message,
+  MessageKind,
   packBase,
   packBatches,
   packParts,
+  readMessage,
 } from "../../engine/replication/message-format.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
 import { systemClock } from "../../engine/util/clock.ts";
-import { RefusedSetup } from "./errors.ts";
+import { Fenced, OtherMessage, RefusedSetup } from "./errors.ts";
 import { LARGE_MESSAGE_BYTES, MIN_GAP_MS } from "./limits.ts";
 import type { Publisher } from "./publisher.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
@@ -61,11 +65,10 @@ export class Shipper {
    * @throws RefusedSetup where the stream isn't of this log, or is ahead of it
    */
   async begin(end: StreamEnd, local: LogPosition): Promise<void> {
-    const { publisher } = this.options;
     this.sequence = end.sequence;
     this.epoch = end.epoch;
     if (end.position === null) {
-      this.sequence = await publisher.publish(packBase(this.epoch, local), end.sequence);
+      this.sequence = await this.publishBase(local, end.sequence);
       this.shipped = local.batch;
     } else {
       this.requireSame(end.position, local);
@@ -73,6 +76,15 @@ export class Shipper {
     }
     this.options.status.set("epoch", this.epoch);
     this.release();
+  }
+
+  private async publishBase(local: LogPosition, expected: number): Promise<number> {
+    try {
+      return await this.options.publisher.publish(packBase(this.epoch, local), expected);
+    } catch (error) {
+      if (error instanceof OtherMessage) throw new RefusedSetup("another box began the stream meanwhile");
+      throw error;
+    }
   }
 
   /** The stream ends with a batch of this log. */
@@ -108,6 +120,11 @@ export class Shipper {
     }
   }
 
+  /** Ships up to this batch, which the log has. @throws as `run` */
+  async shipThrough(batch: number): Promise<void> {
+    while (this.shipped < batch) await this.ship(batch);
+  }
+
   /** Ends `run` once everything is shipped. */
   stop(): void {
     this.isStopping = true;
@@ -127,13 +144,55 @@ export class Shipper {
     const { publisher, status } = this.options;
     const next = this.pack(last);
     for (const message of next.messages) {
-      this.sequence = await publisher.publish(message, this.sequence);
+      try {
+        this.sequence = await publisher.publish(message, this.sequence);
+      } catch (error) {
+        if (!(error instanceof OtherMessage)) throw error;
+        this.adopt(error.bytes);
+        return;
+      }
       status.add("shippedMessages", 1);
       status.add("shippedBytes", message.length);
       this.sentBytes = message.length;
     }
     this.shipped = next.last;
     this.release();
+  }
+
+  /**
+   * Another message has the place of ours. A process that was killed may have sent it: with the same batches it is as good as
+   * ours, and what follows is packed anew. @throws Fenced where it isn't ours
+   */
+  private adopt(bytes: Buffer): void {
+    const sequence = this.sequence + 1;
+    const message = readOther(bytes, sequence);
+    const { epoch, first, last, kind } = message;
+    const isNext = epoch === this.epoch && first === this.shipped + 1;
+    if (!isNext || !this.hasSame(message, bytes)) {
+      throw new Fenced(`another box wrote message ${sequence} of the stream: batch ${first} of epoch ${epoch}`);
+    }
+    this.sequence = sequence;
+    // Of a batch in parts all are sent again; those that their rest doesn't follow are void.
+    if (kind === MessageKind.batches) this.shipped = last;
+    this.release();
+  }
+
+  /** True if the log has the same batches, or the same slice of one. */
+  private hasSame({ kind, first, part, bodies }: Message, bytes: Buffer): boolean {
+    if (kind === MessageKind.base || first > this.options.progress.appendedBatch) return false;
+    let at = 0;
+    for (const own of this.bodies(first)) {
+      if (kind === MessageKind.part) return this.partsOf(first, own)[part - 1]?.equals(bytes) === true;
+      if (!own.equals(bodies[at]!)) return false;
+      if (++at === bodies.length) return true;
+    }
+    return false;
+  }
+
+  /** The messages of a batch that is too large for one; none of any other batch. */
+  private partsOf(batch: number, body: Buffer): readonly Buffer[] {
+    const isLarge = MESSAGE_HEADER_BYTES + bytesOfBody(body) > MAX_MESSAGE_BYTES;
+    return isLarge ? packParts(this.epoch, batch, body, MAX_MESSAGE_BYTES) : [];
   }
 
   private release(): void {
@@ -149,9 +208,7 @@ export class Shipper {
     for (const body of this.bodies(first)) {
       length += bytesOfBody(body);
       if (bodies.length > 0 && length > MAX_MESSAGE_BYTES) break;
-      if (length > MAX_MESSAGE_BYTES) {
-        return { messages: packParts(this.epoch, first, body, MAX_MESSAGE_BYTES), last: first };
-      }
+      if (length > MAX_MESSAGE_BYTES) return { messages: this.partsOf(first, body), last: first };
       bodies.push(body);
       if (first + bodies.length > last) break;
     }
@@ -167,5 +224,15 @@ export class Shipper {
       yield body;
     }
     if (isInJournal !== true) yield* this.options.log.bodies(first);
+  }
+}
+
+/** @throws Fenced where the message is none of an exchange */
+function readOther(bytes: Buffer, sequence: number): Message {
+  try {
+    return readMessage(bytes);
+  } catch (error) {
+    if (!(error instanceof BadMessage)) throw error;
+    throw new Fenced(`something else wrote message ${sequence} of the stream: ${error.message}`);
   }
 }

@@ -20,11 +20,13 @@ import {
   MessageKind,
   readMessage,
 } from "../../engine/replication/message-format.ts";
+import { systemClock } from "../../engine/util/clock.ts";
 import type { NatsLink } from "./connection.ts";
 import { BrokenStream, RefusedSetup } from "./errors.ts";
-import { MIN_STREAM_BYTES, MIN_STREAM_DAYS, RETRY_MS, STREAM_BYTES, STREAM_DAYS } from "./limits.ts";
+import { MIN_STREAM_BYTES, MIN_STREAM_DAYS, RETRY_MS, STREAM_BYTES, STREAM_DAYS, SURE_MS } from "./limits.ts";
 import { namesOf, type StreamNames } from "./names.ts";
 import { Reminder, type Say } from "./reminder.ts";
+import type { StreamFacts } from "./types.ts";
 
 const DAY_MS = 86_400_000;
 const STREAM_NOT_FOUND = 10_059;
@@ -44,6 +46,8 @@ export class LogStream {
   private readonly link: NatsLink;
   private readonly replicas: number;
   private readonly say: Say;
+  /** Since when the nodes say that there is no such stream, ms; null while they know it. */
+  private missingSince: number | null = null;
 
   constructor(link: NatsLink, name: string, replicas: number, say: Say) {
     this.link = link;
@@ -85,11 +89,38 @@ export class LogStream {
   async look(): Promise<{ readonly info: StreamInfo; readonly weakness: string | null } | null> {
     try {
       const info = await this.link.manager.streams.info(this.names.stream);
+      this.missingSince = null;
       return { info, weakness: weaknessOf(info.config, this.names, this.replicas) };
     } catch (error) {
-      if (codeOf(error) === STREAM_NOT_FOUND) throw new BrokenStream(`the stream ${this.names.stream} is gone`);
+      if (codeOf(error) === STREAM_NOT_FOUND) this.countMissing();
       return null;
     }
+  }
+
+  /** A node that has just begun may not know of the stream yet. @throws BrokenStream where none has known it for a while */
+  private countMissing(): void {
+    const now = systemClock.elapsed();
+    this.missingSince ??= now;
+    if (now - this.missingSince >= SURE_MS) throw new BrokenStream(`the stream ${this.names.stream} is gone`);
+  }
+
+  /** The stream for an operator; null while the nodes don't respond. @throws BrokenStream where it is gone */
+  async describe(): Promise<StreamFacts | null> {
+    const looked = await this.look();
+    if (looked === null) return null;
+    const { config, state, cluster } = looked.info;
+    const others = cluster?.replicas ?? [];
+    return {
+      name: config.name,
+      replicas: config.num_replicas,
+      current: 1 + others.filter(({ current, offline }) => current && offline !== true).length,
+      leader: cluster?.leader ?? null,
+      connected_to: this.link.node,
+      messages: state.messages,
+      bytes: state.bytes,
+      max_bytes: config.max_bytes,
+      oldest_at: Date.parse(state.first_ts),
+    };
   }
 
   /** Where the stream ends, from its last whole batches. @throws RefusedSetup where it has something else */
@@ -150,7 +181,7 @@ export class LogStream {
         return await request();
       } catch (error) {
         if (error instanceof RefusedSetup) throw error;
-        if (codeOf(error) === STREAM_NOT_FOUND) throw new BrokenStream(`the stream ${this.names.stream} is gone`);
+        if (codeOf(error) === STREAM_NOT_FOUND) this.countMissing();
         reminder.remind(`waiting for the nodes to ${what}: ${(error as Error).message}`);
         await delay(RETRY_MS);
       }

@@ -42,8 +42,30 @@ export interface ReplicationSetup {
   readonly status: SharedArrayBuffer;
 }
 
+/** The stream as the nodes describe it. */
+export interface StreamFacts {
+  readonly name: string;
+  readonly replicas: number;
+  /** Nodes that have all of it, the one that leads included. */
+  readonly current: number;
+  /** Null during an election. */
+  readonly leader: string | null;
+  /** The node that this box uses. */
+  readonly connected_to: string;
+  readonly messages: number;
+  readonly bytes: number;
+  readonly max_bytes: number;
+  /** Of its oldest message, ms. */
+  readonly oldest_at: number;
+}
+
+/** The gateway's messages to the thread. */
+export type ReplicationRequest = "stop" | "describe";
+
 /** The thread's messages to the gateway. */
 export type ReplicationReport =
+  /** The response to "describe"; null while the nodes don't respond. */
+  | { readonly kind: "stream"; readonly facts: StreamFacts | null }
   | { readonly kind: "loaded" }
   /** The stream is there, and continues with this box's log. */
   | { readonly kind: "opened" }

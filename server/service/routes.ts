@@ -3,17 +3,20 @@
 import { type Route, route } from "../http/route.ts";
 import { Text } from "../http/schemas.ts";
 import { METRICS_TYPE, type Metrics } from "./metrics.ts";
-import { Health } from "./schemas.ts";
+import { Health, Readiness } from "./schemas.ts";
+import type { StandbyFigures } from "./standby-metrics.ts";
 
 export interface ServiceRouteContext {
   /** Null once everything works, else the reason. */
   readonly unready: () => string | null;
   readonly metrics: Metrics;
+  /** Null on a single box. */
+  readonly standby: Pick<StandbyFigures, "status" | "ack" | "held"> | null;
 }
 
 const MONITORING = { method: "GET", unversioned: true, rateClass: "none", enveloped: false } as const;
 
-export function createServiceRoutes({ unready, metrics }: ServiceRouteContext): Route[] {
+export function createServiceRoutes({ unready, metrics, standby }: ServiceRouteContext): Route[] {
   return [
     route({
       ...MONITORING,
@@ -26,10 +29,10 @@ export function createServiceRoutes({ unready, metrics }: ServiceRouteContext): 
       ...MONITORING,
       path: "/readyz",
       summary: "Readiness: the exchange accepts orders",
-      response: Health,
+      response: Readiness,
       handler({ reply }) {
         const reason = unready();
-        reply.plain(reason === null ? 200 : 503, JSON.stringify({ status: reason ?? "ok" }));
+        reply.plain(reason === null ? 200 : 503, JSON.stringify({ status: reason ?? "ok", ...copyOf(standby) }));
         return undefined;
       },
     }),
@@ -42,4 +45,11 @@ export function createServiceRoutes({ unready, metrics }: ServiceRouteContext): 
       handler: () => metrics.text(),
     }),
   ];
+}
+
+/** What /readyz says about the copy of the log; nothing on a single box. */
+function copyOf(standby: ServiceRouteContext["standby"]): object {
+  if (standby === null) return {};
+  const { status, held, ack } = standby;
+  return { role: "active", epoch: status.get("epoch"), behind_batches: held.batches, ack };
 }

@@ -70,6 +70,7 @@ function callbackRoute({ auth, exchange, social, publicUrl }: SocialSignInContex
   return route({
     method: "GET",
     path: "/auth/social/:provider/callback",
+    writes: true,
     summary:
       "The identity provider redirects the browser here. Responds like a sign-in; or, if the sign-in began with return_to, " +
       "redirects to /sign-in/done?to= of the web page, or to /sign-in?error=&message= on failure. If the account has a second " +

@@ -74,6 +74,7 @@ test.each([
   ],
   ["operator grant a@example.com", { command: "operator grant", args: ["a@example.com"] }],
   ["keys rotate", { command: "keys rotate", args: [] }],
+  ["standby status", { command: "standby status", args: [] }],
 ])("%s", (line, request) => {
   expect(read(line)).toEqual(request);
 });

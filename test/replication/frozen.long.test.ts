@@ -1,16 +1,24 @@
 /** Nodes that don't respond for a while, policies, and batches that are larger than a message. */
-import { describe, expect, test } from "vitest";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { EVENT_RING_RECORDS } from "../../engine/limits.ts";
 import { eventually } from "../support/checks.ts";
 import type { OrderJson } from "../support/client.ts";
 import { writeInto } from "../support/journal.ts";
 import { scrape } from "../support/metrics.ts";
-import { expectRefused, terms } from "../support/trading.ts";
+import { BUY, batch, cancelAll, expectRefused, terms } from "../support/trading.ts";
+import { World } from "../support/world.ts";
 import { bid, TestNodes } from "./cluster.ts";
 import { journalBodies, NO_NATS } from "./streamed-log.ts";
 
 const UNKNOWN = 50_000;
 const CLOSED = 50_300;
 const HELD = /the nodes that keep a copy of the log don't respond/;
+
+const RESTING = 40_000;
+const MAX_BATCH = 50;
+/** Longer than a thread may be without progress. */
+const STALL_MS = 70_000;
 
 describe.skipIf(NO_NATS)("a log that is copied to NATS", () => {
   const nodes = TestNodes.use();
@@ -85,5 +93,35 @@ describe.skipIf(NO_NATS)("a log that is copied to NATS", () => {
     await world.server.restart(nodes.settings("large")).then((server) => server.stop());
     expect((await stream.messages()).some(({ parts }) => parts > 2)).toBe(true);
     expect((await stream.bodies()).slice(0, whole.length)).toEqual(whole);
+  });
+
+  test("an engine without room behind a closed gate waits for longer than a stall, and goes on", {
+    timeout: 240_000,
+  }, async () => {
+    const world = await World.start({
+      ...{ users: 1, markets: [2], usersTerms: { max_live_orders: 200_000 }, env: nodes.settings("full") },
+    });
+    onTestFinished(() => world.server.kill());
+    const [user, market] = [world.user(), world.market()];
+    for (let placed = 0; placed < RESTING; placed += MAX_BATCH) {
+      await batch(
+        user,
+        Array.from({ length: MAX_BATCH }, (_, i) => {
+          return { op: "place", ...terms(market, 0, BUY, 1 + ((placed + i) % 4_000), 1) };
+        }),
+      );
+    }
+    const thaw = await nodes.freeze();
+    const canceled = cancelAll(user).catch((error: Error) => error.message);
+    await eventually(async () => {
+      const { series } = await scrape(world.server);
+      expect(series.get('exchange_event_ring_records{engine="1"}')).toBeGreaterThan(EVENT_RING_RECORDS * 0.9);
+    });
+    await delay(STALL_MS);
+    expect((await fetch(`${world.server.root}/livez`)).status).toBe(200);
+    thaw();
+    await canceled;
+    await eventually(async () => expect(await user.all("/orders")).toEqual([]), 20_000);
+    await world.stop();
   });
 });

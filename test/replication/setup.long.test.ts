@@ -78,7 +78,7 @@ describe.skipIf(NO_NATS)("with nodes", () => {
     const line = await world.server.logged(({ level }) => level === 60);
     expect(line).toMatchObject({
       thread: "replication",
-      error: expect.stringMatching(/^another box wrote message \d+ of the stream PX_fenced: batch \d+ of epoch 2$/),
+      error: expect.stringMatching(/^another box wrote message \d+ of the stream: batch \d+ of epoch 2$/),
     });
     await expectRefused(post(user, terms(market, 0, 1, 4_000, 1)), 503, 50_300);
     expect(await world.server.exit(15_000)).toBe(1);

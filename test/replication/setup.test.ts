@@ -44,6 +44,8 @@ describe("settings", () => {
     [{ STANDBY_NATS: "nats://10.0.0.1/x" }, "STANDBY_NATS must have nothing behind the ports"],
     [{ STANDBY_NATS: "nats://10.0.0.1,tls://10.0.0.2" }, "STANDBY_NATS must use tls:// for all nodes or for none"],
     [{ STANDBY_NATS: "nats://a:b@10.0.0.1,nats://10.0.0.2" }, "STANDBY_NATS must have the same user for all nodes"],
+    [{ STANDBY_NATS: "nats://me:50%@10.0.0.1" }, "STANDBY_NATS has a % in its user or password"],
+    [{ STANDBY_MONITOR: "http://me:x@10.0.0.1:8222" }, "STANDBY_MONITOR must have no user names"],
     [{ STANDBY_NATS: "nats://10.0.0.1,10.0.0.1:4222" }, "STANDBY_NATS names a node twice"],
     [{ STANDBY_NAME: "Exchange" }, "STANDBY_NAME must have 1 to 32 characters of a-z, 0-9 and -"],
     [{ STANDBY_BOX: "a.b" }, "STANDBY_BOX must have 1 to 32 characters"],

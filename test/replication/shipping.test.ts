@@ -3,6 +3,7 @@
  * made of the stream alone has everything that was acknowledged.
  */
 import { describe, expect, onTestFinished, test } from "vitest";
+import { admin } from "../support/admin.ts";
 import { eventually } from "../support/checks.ts";
 import { Client, type OrderJson } from "../support/client.ts";
 import { scrape } from "../support/metrics.ts";
@@ -25,6 +26,19 @@ describe.skipIf(NO_NATS)("a log that is copied to NATS", () => {
     expect(figures.series.get("exchange_standby_sync_checked")).toBe(1);
     expect(figures.series.get("exchange_standby_shipped_messages_total")).toBeGreaterThanOrEqual(20);
     expect(figures.series.get('exchange_standby_gate_seconds_count{stage="stream"}')).toBeGreaterThanOrEqual(20);
+    const ready = await fetch(`${world.server.root}/readyz`);
+    expect(await ready.json()).toEqual({ status: "ok", role: "active", epoch: 1, behind_batches: 0, ack: "stream" });
+    const { out } = await admin(world.server.dataDir, "standby", "status");
+    expect(JSON.parse(out)).toMatchObject({
+      ...{ role: "active", epoch: 1, behind_batches: 0, behind_ms: 0, ack: "stream", syncs_each_write: true },
+      stream: {
+        name: "PX_whole",
+        replicas: 3,
+        current: 3,
+        leader: expect.stringMatching(/^n[123]$/),
+        connected_to: "n1",
+      },
+    });
     await world.stop();
 
     const streamed = await stream.bodies();

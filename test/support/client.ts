@@ -22,6 +22,7 @@ export const ROUTES: readonly Route[] = createRoutes({
   history: {},
   totals: {},
   unready: () => null,
+  standby: null,
 } as unknown as RouteContext);
 export const API_BASE = "/api/v1";
 

@@ -1,0 +1,51 @@
+/** What an operator reads about this box and the copy of its log: `admin standby status`, and the fields of /readyz. */
+import type { LogProgress } from "../../engine/log/progress.ts";
+import type { Histogram } from "../../engine/util/histogram.ts";
+import type { Replication } from "./replication.ts";
+
+const MICROS_PER_MS = 1_000;
+
+/** Batches that the nodes don't have yet, and the age of the oldest, ms. */
+interface Behind {
+  readonly batches: number;
+  readonly ageMs: number;
+}
+
+export interface StandbyStatusOptions {
+  /** Null on a single box. */
+  readonly replication: Replication | null;
+  readonly progress: LogProgress;
+  readonly behind: Behind | null;
+  /** The log's commits, µs. */
+  readonly commitTimes: Histogram;
+}
+
+/** Resolves with this box, the gate and the stream; the stream is null while the nodes don't respond. */
+export async function standbyStatus(options: StandbyStatusOptions): Promise<object> {
+  const { replication, progress, behind, commitTimes } = options;
+  if (replication === null) return { role: "single", batch: progress.committedBatch };
+  const { status, settings, releaseTimes } = replication;
+  const stream = await replication.describe();
+  return {
+    role: "active",
+    box: settings.box,
+    epoch: status.get("epoch"),
+    batch: progress.appendedBatch,
+    behind_batches: behind?.batches ?? 0,
+    behind_ms: Math.round(behind?.ageMs ?? 0),
+    ack: settings.ack,
+    commit_ms: medianMs(commitTimes),
+    stream_ms: settings.ack === "none" ? null : medianMs(releaseTimes),
+    unknown_outcomes: status.get("unknownOutcomes"),
+    syncs_each_write: settings.monitors.length === 0 ? "unknown" : status.get("syncChecked") === 1,
+    stream,
+  };
+}
+
+/** The median since the start, to the bucket of the histogram; null without a value. */
+function medianMs(histogram: Histogram): number | null {
+  const buckets = histogram.cumulated();
+  const total = buckets.at(-1)?.count ?? 0;
+  const bound = buckets.find(({ count }) => count >= total / 2)?.bound;
+  return total === 0 || bound === undefined ? null : Number((bound / MICROS_PER_MS).toFixed(2));
+}
