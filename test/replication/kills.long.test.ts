@@ -29,7 +29,7 @@ describe.skipIf(NO_NATS)("nodes", () => {
     return box;
   }
 
-  test(`each node is killed or hangs ${2 * EFFORT} times under load`, { timeout: 240_000 * EFFORT }, async () => {
+  test(`each node is killed or hangs ${EFFORT} times under load`, { timeout: 240_000 * EFFORT }, async () => {
     const random = Random.printed("nodes");
     const server = await TestServer.start({ seed: TRAFFIC_SEED, env: settings("nodes") });
     onTestFinished(() => server.kill());
@@ -38,7 +38,7 @@ describe.skipIf(NO_NATS)("nodes", () => {
     const traffic = seededTraffic(random);
     await traffic.start(server);
     let leaders = 0;
-    for (let round = 0; round < 2 * EFFORT * nodes.cluster.size; round++) {
+    for (let round = 0; round < EFFORT * nodes.cluster.size; round++) {
       await traffic.more(random.integer(20, 100));
       await stream.whole(NODES_MS);
       const i = round % cluster.size;
@@ -68,9 +68,9 @@ describe.skipIf(NO_NATS)("nodes", () => {
     await box.stop();
   });
 
-  test(`kill -9 of the exchange, ${4 * EFFORT} times`, { timeout: 240_000 * EFFORT }, async () => {
+  test(`kill -9 of the exchange, ${2 * EFFORT} times`, { timeout: 240_000 * EFFORT }, async () => {
     const random = Random.printed("kill -9 with a copy");
-    const report = await runKills({ random, kills: 4 * EFFORT, signal: "mixed", env: settings("kills") });
+    const report = await runKills({ random, kills: 2 * EFFORT, signal: "mixed", env: settings("kills") });
     expect(report.answered).toBeGreaterThan(0);
     const stream = await Nodes.connect(nodes.cluster, "kills");
     // The last life was stopped: all of the log is there.
