@@ -134,6 +134,11 @@ export const COMMANDS: readonly AdminCommand[] = [
     NOTE,
   ),
   command("standby status", "server", "show this box, and the copy of its log on the NATS nodes"),
+  command(
+    "standby fetch",
+    "local",
+    "append what the stream has and this box's log lacks, after a restore or into an empty folder; while no box runs",
+  ),
   command("operator create", "server", "create an operator's account and print its password, once", [EMAIL]),
   command("operator grant", "server", "make an existing account an operator's", [EMAIL]),
   command("operator remove", "server", "make an operator's account an ordinary user's", [EMAIL]),

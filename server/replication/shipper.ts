@@ -92,7 +92,7 @@ export class Shipper {
     if (exchange !== local.exchange) throw new RefusedSetup("the stream has the log of another exchange");
     if (batch > local.batch) {
       throw new RefusedSetup(
-        `the stream ends with batch ${batch}, this box's log with batch ${local.batch}: it was restored from an older copy`,
+        `the stream ends with batch ${batch}, this box's log with batch ${local.batch}: it was restored from an older copy. If no other box runs, "admin standby fetch" gets the rest`,
       );
     }
     if (batch === 0) return;

@@ -56,9 +56,27 @@ export class LogStream {
     this.say = say;
   }
 
+  /** The stream, which must be there. @throws RefusedSetup where it isn't, or is weaker than it must be */
+  async find(): Promise<StreamInfo> {
+    const { stream } = this.names;
+    const info = await this.ask("look for the stream", async () => {
+      try {
+        return await this.link.manager.streams.info(stream);
+      } catch (error) {
+        if (codeOf(error) === STREAM_NOT_FOUND) throw new RefusedSetup(`the nodes have no stream ${stream}`);
+        throw error;
+      }
+    });
+    return this.requireStrong(info);
+  }
+
   /** Creates the stream where it is missing. @throws RefusedSetup where it can't be, or is weaker than it must be */
   async open(): Promise<StreamInfo> {
     const info = await this.ask("look for the stream", () => this.findOrCreate());
+    return this.requireStrong(info);
+  }
+
+  private requireStrong(info: StreamInfo): StreamInfo {
     const weakness = weaknessOf(info.config, this.names, this.replicas);
     if (weakness !== null) throw new RefusedSetup(`the stream ${this.names.stream} ${weakness}`);
     return info;
@@ -129,7 +147,7 @@ export class LogStream {
     if (state.messages === 0) return { sequence, epoch: 1, position: null };
     let epoch = 0;
     for (let at = sequence; at >= state.first_seq; ) {
-      const message = await this.readOurs(at);
+      const message = await this.message(at);
       epoch = Math.max(epoch, message.epoch);
       const position = await this.positionAfter(message, at);
       if (position !== null) return { sequence, epoch, position };
@@ -147,7 +165,8 @@ export class LogStream {
     return found === null ? null : Buffer.from(found.data.buffer, found.data.byteOffset, found.data.byteLength);
   }
 
-  private async readOurs(sequence: number): Promise<Message> {
+  /** A message of the log. @throws RefusedSetup where it is something else, or was removed */
+  async message(sequence: number): Promise<Message> {
     const bytes = await this.read(sequence);
     try {
       if (bytes === null) throw new BadMessage("it was removed");
@@ -165,7 +184,7 @@ export class LogStream {
     if (message.part < message.parts) return null;
     const slices = [message.bodies[0]!];
     for (let part = message.part - 1; part >= 1; part--) {
-      const before = await this.readOurs(sequence - (message.part - part));
+      const before = await this.message(sequence - (message.part - part));
       if (before.kind !== MessageKind.part || before.part !== part || before.last !== message.last) return null;
       slices.unshift(before.bodies[0]!);
     }
