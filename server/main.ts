@@ -30,6 +30,7 @@ import { catchUp, OverdueDeletion, startTimers } from "./bootstrap/timers.ts";
 import { createTradingServices } from "./bootstrap/trading-services.ts";
 import { ConfigError } from "./errors.ts";
 import { createLog, type Log } from "./logger.ts";
+import { holdsLog } from "./replication/settings.ts";
 import { OrderStore } from "./trading/order-store.ts";
 import { nodeLoop } from "./trading/turn-loop.ts";
 import { lockDataFolder, restrictToOwner } from "./util/data-folder.ts";
@@ -75,7 +76,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   const start = logStart(config, database, loaded);
   const threads = startThreads({ config, database, start, texts: store.texts.buffer, clockEpoch, logger });
   mayExit = threadsLoaded(threads);
-  const loop = nodeLoop(threads.gatewayWaker, systemClock, config.standby?.ack === "stream");
+  const loop = nodeLoop(threads.gatewayWaker, systemClock, holdsLog(config.standby));
   const base = { config, database, accounts, startedAt, onThreadLost, logger, publicUrl, lifecycle };
   const trading = createTradingServices({
     ...base,

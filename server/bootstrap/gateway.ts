@@ -29,6 +29,7 @@ import { createNotificationRoutes, type NotificationContext } from "../notificat
 import { createOAuthRoutes, type OAuthRouteContext } from "../oauth/routes.ts";
 import { createOperatorRoutes, type OperatorRouteContext } from "../operators/routes.ts";
 import { createDocumentRoutes } from "../reference/routes.ts";
+import { holdsLog } from "../replication/settings.ts";
 import { Metrics } from "../service/metrics.ts";
 import { createServiceRoutes, type ServiceRouteContext } from "../service/routes.ts";
 import type { StandbyFigures } from "../service/standby-metrics.ts";
@@ -110,8 +111,7 @@ export function createGateway(options: GatewayOptions) {
       return user !== undefined && accounts.knownAddresses.has(user.id, client, now);
     },
   });
-  const isHeld = config.standby !== null && config.standby.ack !== "none";
-  const deadlines = isHeld ? new ReplyDeadlines() : null;
+  const deadlines = holdsLog(config.standby) ? new ReplyDeadlines() : null;
   const access = {
     deadlines,
     ...{ admission, authenticator, logger, counters, limiter, throttle, addressOf, site, reads: exchange.reads },

@@ -8,6 +8,7 @@ import { systemClock } from "../../engine/util/clock.ts";
 import { overloaded } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import { MAX_HELD_MS } from "../replication/limits.ts";
+import { holdsLog } from "../replication/settings.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Threads } from "./threads.ts";
 
@@ -79,7 +80,5 @@ export function createHeldLog(options: {
   readonly logger: Logger;
 }): HeldLog | null {
   const { progress, replication } = options.threads;
-  return replication === null
-    ? null
-    : new HeldLog({ ...options, progress, refuses: replication.settings.ack !== "none" });
+  return replication === null ? null : new HeldLog({ ...options, progress, refuses: holdsLog(replication.settings) });
 }

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError } from "../errors.ts";
 import { API_BASE } from "../http/route.ts";
-import { namesOf } from "../replication/names.ts";
+import { namesOf } from "../replication/settings.ts";
 import { type Config, urlOf } from "./config.ts";
 
 /** Where clients find the server. With PORT=0 the port is part of it only once the server listens. */

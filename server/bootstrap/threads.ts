@@ -21,6 +21,7 @@ import { createHistogram, Histogram, type HistogramMemory, logBounds } from "../
 import type { Logger } from "../logger.ts";
 import { Replication } from "../replication/replication.ts";
 import { ReplicationStatus } from "../replication/replication-status.ts";
+import { holdsLog } from "../replication/settings.ts";
 import type { ReplicationSettings, ReplicationSetup } from "../replication/types.ts";
 import type { Config } from "./config.ts";
 import type { ExchangeDatabase } from "./database.ts";
@@ -98,8 +99,7 @@ export function startThreads({ config, database, start, texts, clockEpoch, logge
     clockEpoch,
     commitTimes,
     commitOrders,
-    replication:
-      standby === null ? null : { isHeld: standby.ack !== "none", waker: replicationWaker.buffer, releaseTimes },
+    replication: standby === null ? null : { isHeld: holdsLog(standby), waker: replicationWaker.buffer, releaseTimes },
   };
   const sharesThread = engines.length === 1;
   const logWaker = sharesThread ? firstEngine.waker : new Waker();

@@ -1,6 +1,6 @@
 /**
- * The connection to the NATS nodes, which comes back by itself for as long as the thread runs. One of the two files that
- * know the NATS packages (stream.ts is the other).
+ * The connection to the NATS nodes, which comes back by itself for as long as the thread runs. Only this file, stream.ts
+ * and publisher.ts know the NATS packages.
  */
 import { lookup } from "node:dns/promises";
 import { readFileSync } from "node:fs";
@@ -18,20 +18,17 @@ export class NatsLink {
   readonly manager: JetStreamManager;
   private isUp = true;
   private readonly listeners = new Set<() => void>();
-  private readonly onChange: (isUp: boolean) => void;
   private readonly say: Say;
 
-  private constructor(nc: NatsConnection, manager: JetStreamManager, onChange: (isUp: boolean) => void, say: Say) {
+  private constructor(nc: NatsConnection, manager: JetStreamManager, say: Say) {
     this.nc = nc;
     this.manager = manager;
-    this.onChange = onChange;
     this.say = say;
-    onChange(true);
     void this.follow();
   }
 
   /** Resolves once a node accepts the connection. @throws RefusedSetup */
-  static async open(settings: ReplicationSettings, onChange: (isUp: boolean) => void, say: Say): Promise<NatsLink> {
+  static async open(settings: ReplicationSettings, say: Say): Promise<NatsLink> {
     if (settings.tls === null) await requirePrivate(settings.nodes);
     const options = optionsOf(settings);
     const reminder = new Reminder(say, false);
@@ -44,12 +41,8 @@ export class NatsLink {
           throw new RefusedSetup(`the nodes' max_payload is ${payload}: ${MIN_PAYLOAD_BYTES} or more is needed`);
         }
         say("info", `connected to the node ${nc.info?.server_name} at ${nc.getServer()}`);
-        return new NatsLink(
-          nc,
-          await jetstreamManager(nc, { checkAPI: false, timeout: API_TIMEOUT_MS }),
-          onChange,
-          say,
-        );
+        const manager = await jetstreamManager(nc, { checkAPI: false, timeout: API_TIMEOUT_MS });
+        return new NatsLink(nc, manager, say);
       } catch (error) {
         if (error instanceof RefusedSetup) throw error;
         const { message } = error as Error;
@@ -64,10 +57,6 @@ export class NatsLink {
   /** The node that the connection goes to. */
   get node(): string {
     return this.nc.info?.server_name ?? "";
-  }
-
-  get isConnected(): boolean {
-    return this.isUp;
   }
 
   /** Calls back whenever the connection breaks or is back, until the returned function is called. */
@@ -108,7 +97,6 @@ export class NatsLink {
       isUp ? "info" : "warn",
       isUp ? `connected to the node ${this.node} again` : "the connection to NATS broke",
     );
-    this.onChange(isUp);
     for (const listener of [...this.listeners]) listener();
   }
 }

@@ -34,7 +34,7 @@ export interface Fetched {
 
 /** @throws RefusedSetup, BrokenStream, BrokenLog */
 export async function fetchRest({ settings, journal, say, onProgress }: FetchOptions): Promise<Fetched> {
-  const link = await NatsLink.open(settings, () => {}, say);
+  const link = await NatsLink.open(settings, say);
   try {
     const stream = new LogStream(link, settings.name, settings.replicas, say);
     const { state } = await stream.find();

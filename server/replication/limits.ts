@@ -15,6 +15,8 @@ export const CONNECT_TIMEOUT_MS = 2_000;
 export const RECONNECT_MS = 100;
 /** How often the stream's settings are checked, ms. */
 export const CHECK_MS = 60_000;
+/** How soon a stream that was too weak is looked at again, ms. */
+export const MENDED_MS = 1_000;
 /** How often a wait for the nodes is reported, ms. */
 export const REPORT_MS = 10_000;
 /** Attempts without a known outcome after which the stream itself is looked at. */

@@ -1,11 +1,9 @@
 /** What the replication thread counts and knows, in memory that the gateway reads for its metrics. One writer: the thread. */
 const FIELDS = [
-  "isConnected",
   "epoch",
   "shippedMessages",
   "shippedBytes",
   "unknownOutcomes",
-  "streamMessages",
   "streamBytes",
   "leaderIsLocal",
   "syncChecked",

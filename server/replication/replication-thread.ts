@@ -8,18 +8,17 @@ import { setTimeout as delay } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { BrokenLog } from "../../engine/log/broken-log.ts";
 import { LogFiles } from "../../engine/log/log-files.ts";
-import { JournalReader } from "../../engine/log/log-reader.ts";
 import { LogProgress } from "../../engine/log/progress.ts";
 import { assertMessageLayout } from "../../engine/replication/message-format.ts";
 import { Waker } from "../../engine/ring/waker.ts";
-import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { NatsLink } from "./connection.ts";
 import { BrokenStream, Fenced, RefusedSetup } from "./errors.ts";
-import { CHECK_MS } from "./limits.ts";
+import { CHECK_MS, MENDED_MS } from "./limits.ts";
 import { checkSync } from "./node-sync.ts";
 import { Publisher } from "./publisher.ts";
 import type { Say } from "./reminder.ts";
 import { ReplicationStatus } from "./replication-status.ts";
+import { holdsLog } from "./settings.ts";
 import { Shipper } from "./shipper.ts";
 import { LogStream } from "./stream.ts";
 import type { ReplicationReport, ReplicationRequest, ReplicationSetup } from "./types.ts";
@@ -47,24 +46,23 @@ class StreamWatch {
   }
 
   readonly allowed = async (): Promise<void> => {
-    while (this.weakness !== null) await delay(CHECK_MS / 60);
+    while (this.weakness !== null) await delay(MENDED_MS);
   };
 
   /** Looks at the stream and the nodes once a minute, for as long as the thread runs. @throws BrokenStream */
   async run(): Promise<never> {
     for (;;) {
       await this.check();
-      await delay(this.weakness === null ? CHECK_MS : CHECK_MS / 60, undefined, { ref: false });
+      await delay(this.weakness === null ? CHECK_MS : MENDED_MS, undefined, { ref: false });
     }
   }
 
-  /** @throws BrokenStream where the stream is gone, RefusedSetup where a node doesn't sync */
+  /** @throws BrokenStream where the stream is gone */
   async check(): Promise<void> {
     const { status } = this;
     const looked = await this.stream.look();
     if (looked !== null) {
       const { info, weakness } = looked;
-      status.set("streamMessages", info.state.messages);
       status.set("streamBytes", info.state.bytes);
       status.set("leaderIsLocal", info.cluster?.leader === this.link.node ? 1 : 0);
       if (weakness !== this.weakness) {
@@ -92,7 +90,7 @@ class StreamWatch {
 async function run(): Promise<void> {
   const { settings, end } = setup;
   const status = new ReplicationStatus(setup.status);
-  const link = await NatsLink.open(settings, (isUp) => status.set("isConnected", isUp ? 1 : 0), say);
+  const link = await NatsLink.open(settings, say);
   if (settings.monitors.length === 0) {
     say("warn", "STANDBY_MONITOR isn't set: nothing says whether the nodes sync each write");
   } else {
@@ -103,7 +101,6 @@ async function run(): Promise<void> {
   const info = await stream.open();
   const watch = new StreamWatch(link, stream, status);
   const shipper = new Shipper({
-    journal: new JournalReader(openReadOnly(setup.journalPath)),
     log: new LogFiles({ journal: setup.journalPath, archives: setup.archives }),
     progress: new LogProgress(setup.progress),
     waker: new Waker(setup.waker),
@@ -114,7 +111,7 @@ async function run(): Promise<void> {
   });
   await shipper.begin(await stream.end(info), { ...end, hash: Buffer.from(end.hash) });
   // What the log has beyond the stream, nobody has seen yet, and nobody may before the nodes have it.
-  if (settings.ack !== "none") await shipper.shipThrough(end.batch);
+  if (holdsLog(settings)) await shipper.shipThrough(end.batch);
   report({ kind: "opened" });
   parentPort?.on("message", (request: ReplicationRequest) => {
     if (request === "stop") shipper.stop();

@@ -4,8 +4,7 @@
  */
 
 import { setTimeout as delay } from "node:timers/promises";
-import { hashOf, readHeader } from "../../engine/log/batch-format.ts";
-import type { LogFiles } from "../../engine/log/log-files.ts";
+import { hashOf } from "../../engine/log/batch-format.ts";
 import type { LogReader } from "../../engine/log/log-reader.ts";
 import type { LogProgress } from "../../engine/log/progress.ts";
 import {
@@ -32,9 +31,8 @@ import type { StreamEnd } from "./stream.ts";
 const SLEEP_MS = 1_000;
 
 export interface ShipperOptions {
-  /** The batches in journal.db, and those together with the archives. */
-  readonly journal: LogReader;
-  readonly log: LogFiles;
+  /** journal.db, and the archives for what it no longer has. */
+  readonly log: LogReader;
   readonly progress: LogProgress;
   /** This thread's, and the log's. */
   readonly waker: Waker;
@@ -103,7 +101,7 @@ export class Shipper {
   }
 
   private bodyOf(batch: number): Buffer {
-    for (const body of this.bodies(batch)) return body;
+    for (const body of this.options.log.bodies(batch)) return body;
     throw new RefusedSetup(`the stream ends with batch ${batch}, which this box's log no longer has`);
   }
 
@@ -181,7 +179,7 @@ export class Shipper {
   private hasSame({ kind, first, part, bodies }: Message, bytes: Buffer): boolean {
     if (kind === MessageKind.base || first > this.options.progress.appendedBatch) return false;
     let at = 0;
-    for (const own of this.bodies(first)) {
+    for (const own of this.options.log.bodies(first)) {
       if (kind === MessageKind.part) return this.partsOf(first, own)[part - 1]?.equals(bytes) === true;
       if (!own.equals(bodies[at]!)) return false;
       if (++at === bodies.length) return true;
@@ -205,7 +203,7 @@ export class Shipper {
     const first = this.shipped + 1;
     const bodies: Buffer[] = [];
     let length = MESSAGE_HEADER_BYTES;
-    for (const body of this.bodies(first)) {
+    for (const body of this.options.log.bodies(first)) {
       length += bytesOfBody(body);
       if (bodies.length > 0 && length > MAX_MESSAGE_BYTES) break;
       if (length > MAX_MESSAGE_BYTES) return { messages: this.partsOf(first, body), last: first };
@@ -213,17 +211,6 @@ export class Shipper {
       if (first + bodies.length > last) break;
     }
     return { messages: [packBatches(this.epoch, first, bodies)], last: this.shipped + bodies.length };
-  }
-
-  /** From journal.db, and from the archives where it no longer has the first. */
-  private *bodies(first: number): Iterable<Buffer> {
-    let isInJournal: boolean | null = null;
-    for (const body of this.options.journal.bodies(first)) {
-      isInJournal ??= readHeader(body).batch === first;
-      if (!isInJournal) break;
-      yield body;
-    }
-    if (isInJournal !== true) yield* this.options.log.bodies(first);
   }
 }
 

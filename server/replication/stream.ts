@@ -1,6 +1,5 @@
 /**
- * The stream that has the log: creates it, checks each of its settings, and reads where it ends. One of the two files that
- * know the NATS packages (connection.ts is the other).
+ * The stream that has the log: creates it, checks each of its settings, and reads where it ends.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import {
@@ -13,6 +12,7 @@ import {
 } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/transport-node";
 import { hashOf, readHeader } from "../../engine/log/batch-format.ts";
+import { BatchAssembler } from "../../engine/replication/batch-assembler.ts";
 import {
   BadMessage,
   type LogPosition,
@@ -24,8 +24,8 @@ import { systemClock } from "../../engine/util/clock.ts";
 import type { NatsLink } from "./connection.ts";
 import { BrokenStream, RefusedSetup } from "./errors.ts";
 import { MIN_STREAM_BYTES, MIN_STREAM_DAYS, RETRY_MS, STREAM_BYTES, STREAM_DAYS, SURE_MS } from "./limits.ts";
-import { namesOf, type StreamNames } from "./names.ts";
 import { Reminder, type Say } from "./reminder.ts";
+import { namesOf, type StreamNames } from "./settings.ts";
 import type { StreamFacts } from "./types.ts";
 
 const DAY_MS = 86_400_000;
@@ -182,13 +182,11 @@ export class LogStream {
     if (message.base !== null) return message.base;
     if (message.kind === MessageKind.batches) return positionOf(message.bodies.at(-1)!);
     if (message.part < message.parts) return null;
-    const slices = [message.bodies[0]!];
-    for (let part = message.part - 1; part >= 1; part--) {
-      const before = await this.message(sequence - (message.part - part));
-      if (before.kind !== MessageKind.part || before.part !== part || before.last !== message.last) return null;
-      slices.unshift(before.bodies[0]!);
-    }
-    return positionOf(Buffer.concat(slices));
+    const assembler = new BatchAssembler();
+    let whole: readonly Buffer[] = [];
+    for (let at = sequence - message.parts + 1; at <= sequence; at++) whole = assembler.add(await this.message(at));
+    const [body] = whole;
+    return body === undefined ? null : positionOf(body);
   }
 
   /** Asks until the nodes respond; says so while they don't. */

@@ -2,11 +2,9 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { hashOf, readHeader } from "../../engine/log/batch-format.ts";
 import { LogFiles } from "../../engine/log/log-files.ts";
-import { JournalReader } from "../../engine/log/log-reader.ts";
 import { LogProgress } from "../../engine/log/progress.ts";
 import { MAX_MESSAGE_BYTES, packBatches, packParts } from "../../engine/replication/message-format.ts";
 import { Waker } from "../../engine/ring/waker.ts";
-import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { readConfig } from "../../server/bootstrap/config.ts";
 import { NatsLink } from "../../server/replication/connection.ts";
 import { Fenced } from "../../server/replication/errors.ts";
@@ -37,13 +35,12 @@ describe.skipIf(NO_NATS)("a message in the place of ours", () => {
     const bodies = journalBodies(dataDir);
     const { standby } = readConfig(nodes.settings(name));
     const say = (): void => {};
-    const link = await NatsLink.open(standby!, () => {}, say);
+    const link = await NatsLink.open(standby!, say);
     onTestFinished(() => link.nc.close());
     const stream = new LogStream(link, name, 3, say);
     const progress = new LogProgress();
     progress.append(bodies.length);
     const shipper = new Shipper({
-      journal: new JournalReader(openReadOnly(journalPath(dataDir))),
       log: new LogFiles({ journal: journalPath(dataDir), archives: archiveFolder(dataDir) }),
       progress,
       waker: new Waker(),
