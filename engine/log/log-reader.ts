@@ -10,6 +10,19 @@ export interface LogReader {
 /** Bodies read at a time. */
 const SLICE = 16;
 
+/** The log as if it ended with a batch. */
+export function readThrough(log: LogReader, last: number): LogReader {
+  return {
+    *bodies(first: number): Generator<Buffer> {
+      if (first > last) return;
+      for (const body of log.bodies(first)) {
+        yield body;
+        if (readHeader(body).batch >= last) return;
+      }
+    },
+  };
+}
+
 /** The batches that journal.db holds. */
 export class JournalReader implements LogReader {
   private readonly select: Database.Statement;

@@ -98,7 +98,7 @@ function run(): void {
     // Later commits go to the next transaction, unless this one didn't reach what was committed before it.
     if (records >= MAX_RECORDS) continue;
     if (!isStopping) waker.sleep(hasWork, records < BUSY_RECORDS ? PAUSE_MS : BUSY_PAUSE_MS);
-    else if (progress.projectedBatch === progress.committedBatch) break;
+    else if (progress.projectedBatch >= progress.committedBatch) break;
   }
   try {
     emptyWal(tables);

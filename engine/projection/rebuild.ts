@@ -26,14 +26,14 @@ export class CheckedLog {
   readonly exchange: number;
   readonly files: LogFiles;
 
-  /** @throws BrokenLog if the log is empty */
-  constructor(log: LogFiles) {
+  /** @param through the last batch to read @throws BrokenLog if the log is empty */
+  constructor(log: LogFiles, through = Number.POSITIVE_INFINITY) {
     const range = log.range();
     const [body] = range === null ? [] : log.bodies(range.first);
     if (range === null || body === undefined) throw new BrokenLog("the log is empty");
     this.files = log;
     this.first = range.first;
-    this.last = range.last;
+    this.last = Math.min(range.last, through);
     this.exchange = readHeader(body).exchange;
   }
 
