@@ -1,7 +1,7 @@
 /**
  * The composition root: builds every part and hands it down by parameter; the parts are in bootstrap/.
  *
- * 1. configuration  2. the data folder is ours  3. open, migrate, check and load the files  4. threads
+ * 1. configuration  2. the data folder is ours; a standby stays here until it is promoted  3. open, migrate, check and load the files  4. threads
  * 5. listen (50300 until ready)  6. restore live orders, apply the seed  7. ready  8. on SIGTERM, the way back down
  */
 import { setTimeout as delay } from "node:timers/promises";
@@ -25,6 +25,7 @@ import { preparePlatform } from "./bootstrap/preconditions.ts";
 import { loadAllAccounts, loadExchange, logStart, restoreFigures, restoreTrading } from "./bootstrap/recovery.ts";
 import { applySeed, createSampleSeed, createSeedTarget, readSeed } from "./bootstrap/seed.ts";
 import { createShutdown, exitOnSignals, stopOnSignals } from "./bootstrap/shutdown.ts";
+import { standBy } from "./bootstrap/standing-by.ts";
 import { startThreads, threadsLoaded, watchThreads } from "./bootstrap/threads.ts";
 import { catchUp, OverdueDeletion, startTimers } from "./bootstrap/timers.ts";
 import { createTradingServices } from "./bootstrap/trading-services.ts";
@@ -59,6 +60,8 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   restrictToOwner();
   const lock = lockDataFolder(config.dataDir);
   const givenSeed = config.seedFile === null ? null : readSeed(config.seedFile);
+  const standing = await standBy({ config, uws, publicUrl, lock, logger, output });
+  const replication = standing?.replication ?? null;
 
   // 3. Open, migrate, check and load the files; the tables catch up with the log.
   const database = openExchangeDatabase(config);
@@ -74,7 +77,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   const store = new OrderStore();
   const clockEpoch = readClockEpoch();
   const start = logStart(config, database, loaded);
-  const threads = startThreads({ config, database, start, texts: store.texts.buffer, clockEpoch, logger });
+  const threads = startThreads({ config, database, start, texts: store.texts.buffer, clockEpoch, replication });
   mayExit = threadsLoaded(threads);
   const loop = nodeLoop(threads.gatewayWaker, systemClock, holdsLog(config.standby));
   const base = { config, database, accounts, startedAt, onThreadLost, logger, publicUrl, lifecycle };
@@ -92,7 +95,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   const notifying = createNotificationServices({ ...base, trading, identity });
   const fail = createFailureHandler({ ...base, exchange, writer, projected });
   watchThreads(threads, lifecycle, fail);
-  threads.replication?.watch(fail);
+  replication?.watch(fail);
 
   // 5. Listen: requests get 50300 until the exchange is ready.
   const app = createApp(config, uws);
@@ -100,13 +103,14 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   const services = { ...base, threads, trading, identity, operators, notifying, heldLog };
   const gateway = createGateway({ ...services, app, output });
   const { hub } = gateway;
+  standing?.closePort();
   const listening = await listen(config, uws, app);
   publicUrl.resolvePort(listening.port);
   gateway.site.load();
   identity.keys.setAudience(publicUrl.site(), publicUrl.api());
 
   // 6. Where other boxes get the log, the nodes must have all of it first. Restore live orders, apply the seed, and do what came due while the exchange was down.
-  await threads.replication?.opened;
+  await replication?.opened;
   const restored = await restoreTrading(exchange, db, startedAt);
   db.close();
   await restoreFigures(exchange.registry, history, startedAt);
@@ -120,6 +124,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   // 7. Ready. 8. From here on a signal stops the server in order.
   const overdue = new OverdueDeletion(identity.unverified, writer, history, lifecycle, systemClock);
   const timers = startTimers({ ...services, hub, overdue, fail, deadlines: gateway.deadlines });
+  await standing?.closeControl();
   const control = openControlSocket({ ...services, gateway });
   const { socket: listenSocket, port } = listening;
   stopOnSignals(createShutdown({ ...services, uws, app, listenSocket, timers, control, gateway, lock, output }));

@@ -4,6 +4,7 @@
  * 1. One connection: what is added to p50. 2. 256 connections: orders per CPU second of the exchange, of the single box at
  * the rate that the other reaches, and at its own full speed. Skipped without a nats-server of 2.10 or newer.
  */
+import { randomBytes } from "node:crypto";
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
 import { itemAt } from "../support/item-at.ts";
@@ -105,7 +106,11 @@ async function measure(): Promise<{ results: object; goals: Goal[] }> {
   const folders = [makeFolder("bench-single"), makeFolder("bench-standby")] as const;
   const cluster = await NatsCluster.start();
   const single = await Box.start(folders[0], {});
-  const stream = await Box.start(folders[1], { STANDBY_NATS: cluster.urls() });
+  const stream = await Box.start(folders[1], {
+    STANDBY_NATS: cluster.urls(),
+    STANDBY_SECRET: randomBytes(33).toString("base64"),
+    STANDBY_ACK: "stream",
+  });
   try {
     const alone: Record<Name, Speed[]> = { single: [], stream: [] };
     const many: Record<Name | "paced", Speed[]> = { single: [], stream: [], paced: [] };

@@ -1,6 +1,8 @@
 /** Runs the built exchange in its own process, on a free port of 127.0.0.1, with a given data folder. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { sendRequest } from "../../server/control/control-socket.ts";
+import { controlPath } from "../../server/util/data-folder.ts";
 import { Child } from "./child.ts";
 import { START_OPTIONS } from "./start-options.ts";
 
@@ -11,7 +13,7 @@ export interface ExchangeOptions {
   /** In the format of SEED_FILE; without it the exchange creates its sample markets. */
   readonly seed?: object;
   /** Environment variables, besides those of this process. */
-  readonly settings?: Readonly<Partial<Record<Setting, string>>>;
+  readonly settings?: Readonly<Record<string, string>>;
   /** Options of Node itself, beside those of `npm start`. */
   readonly nodeOptions?: readonly string[];
 }
@@ -19,8 +21,7 @@ export interface ExchangeOptions {
 /** Log lines from this level on are errors. */
 const ERROR_LEVEL = 50;
 
-const SETTINGS = ["ENGINE_THREADS", "DURABILITY", "STANDBY_NATS"] as const;
-type Setting = (typeof SETTINGS)[number];
+const SETTINGS = ["ENGINE_THREADS", "DURABILITY"] as const;
 /** How long the process must be idle; shorter for `--smoke`, whose figures don't count. */
 const QUIET_MS = process.argv.includes("--smoke") ? 30 : 300;
 /** Clock ticks per second in /proc (USER_HZ). */
@@ -32,6 +33,11 @@ interface Ready {
   readonly msg: string;
   readonly port: number;
   readonly restored: number;
+}
+
+/** Of a new exchange whose log goes to NATS, an operator says that it begins here. */
+function begin(dataDir: string): void {
+  void sendRequest(controlPath(dataDir), { command: "standby promote", args: ["first"] });
 }
 
 export class ExchangeProcess {
@@ -60,9 +66,10 @@ export class ExchangeProcess {
     const env: NodeJS.ProcessEnv = { HOST: "127.0.0.1", PORT: "0", DATA_DIR: dataDir, RATE_LIMITS: "off" };
     env["MAX_SOCKETS_PER_ADDRESS"] = "100000";
     for (const name of SETTINGS) {
-      const value = settings[name] ?? process.env[name];
+      const value = process.env[name];
       if (value !== undefined) env[name] = value;
     }
+    Object.assign(env, settings);
     if (seed !== undefined) {
       env["SEED_FILE"] = join(dataDir, "seed.json");
       writeFileSync(env["SEED_FILE"], JSON.stringify(seed), { mode: 0o600 });
@@ -73,6 +80,7 @@ export class ExchangeProcess {
     const ready = await child.line((line) => {
       const entry = JSON.parse(line) as Ready;
       if (entry.level >= ERROR_LEVEL) trouble.push(line);
+      if (entry.msg.includes("npm run admin -- standby promote --first")) begin(dataDir);
       return entry.msg === "ready" ? entry : undefined;
     });
     return new ExchangeProcess(child, ready, performance.now() - start, trouble);

@@ -10,6 +10,7 @@ import { type LogEnd, readLogEnd } from "../../engine/log/append.ts";
 import { BrokenLog } from "../../engine/log/broken-log.ts";
 import { openJournal } from "../../engine/log/database.ts";
 import { LogFiles, type LogPlace } from "../../engine/log/log-files.ts";
+import { readThrough } from "../../engine/log/log-reader.ts";
 import { keepSnapshot, snapshotPath } from "../../engine/projection/base-tables.ts";
 import { migrate, NewerSchema } from "../../engine/projection/database.ts";
 import { DamagedTables, loadProjection } from "../../engine/projection/load/projection.ts";
@@ -41,8 +42,14 @@ export interface ExchangeDatabase {
   readonly logSince: number | null;
 }
 
-/** @throws ConfigError where a page is damaged, or the files don't belong together */
-export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeDatabase {
+/**
+ * @param through the last batch that the tables may include
+ * @throws ConfigError where a page is damaged, or the files don't belong together
+ */
+export function openExchangeDatabase(
+  { dataDir, durability }: Config,
+  through = Number.POSITIVE_INFINITY,
+): ExchangeDatabase {
   const [path, log, archives] = [tablesPath(dataDir), journalPath(dataDir), archiveFolder(dataDir)];
   const hasJournal = existsSync(log);
   let last = 0;
@@ -54,11 +61,11 @@ export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeD
   const place = { journal: log, archives };
   try {
     const state = hasJournal ? "empty" : "none";
-    restoreTables(path, last > 0 ? "ahead" : state, last, place);
+    restoreTables(path, last > 0 ? "ahead" : state, last, place, through);
     const tablesDurability = durability === "full" ? "normal" : durability;
     const db = openChecked(path, () => openDatabase(path, tablesDurability, START_LOCK_MS));
     migrate(db);
-    const { end, logFaults } = recover(db, journal, last, place);
+    const { end, logFaults } = recover(db, journal, last, place, through);
     const since = journal.prepare("SELECT at FROM batches ORDER BY number LIMIT 1").pluck().get() as number | undefined;
     // Before the threads open the files: they would have to wait for the reads of recovery.
     emptyWal(db);
@@ -71,7 +78,7 @@ export function openExchangeDatabase({ dataDir, durability }: Config): ExchangeD
 }
 
 /** Where there are no tables, builds them from the log as `admin rebuild` does. @param last batch @throws BrokenLog */
-function restoreTables(path: string, state: JournalState, last: number, place: LogPlace): void {
+function restoreTables(path: string, state: JournalState, last: number, place: LogPlace, through: number): void {
   const isMissing = !existsSync(path) || statSync(path).size === 0;
   if (!isMissing) return;
   const log = new LogFiles(place);
@@ -79,7 +86,7 @@ function restoreTables(path: string, state: JournalState, last: number, place: L
     checkArchives(log.archives.at(-1)?.last ?? 0, last);
     const snapshot = snapshotPath(place.archives);
     if (decisionOf(state, "none").does === "rebuild")
-      rebuildFile({ path, archives: place.archives, log: new CheckedLog(log) });
+      rebuildFile({ path, archives: place.archives, log: new CheckedLog(log, through) });
     else if (existsSync(snapshot)) {
       throw new BrokenLog(`there is ${snapshot}, but no exchange.db and no batch in journal.db`);
     }
@@ -94,12 +101,13 @@ function recover(
   journal: Database.Database,
   last: number,
   place: LogPlace,
+  through: number,
 ): { readonly end: LogEnd; readonly logFaults: readonly string[] } {
   const files = new LogFiles(place);
   const { archived, logFaults } = readArchives(files, loadProjection(db).logBegins);
   checkArchives(archived, last);
   if (last === 0) keepSnapshot(db, place.archives);
-  const end = recoverTables(db, journal, {}, files);
+  const end = recoverTables(db, journal, {}, readThrough(files, through));
   files.close();
   return { end, logFaults };
 }

@@ -70,13 +70,16 @@ export const Environment = Type.Object({
   STANDBY_NATS_CA: optional("the file of the certificate authority of the nodes"),
   STANDBY_NATS_CERT: optional("the file of this box's certificate for the nodes; together with STANDBY_NATS_KEY"),
   STANDBY_NATS_KEY: optional("the file of its key"),
+  STANDBY_SECRET: optional("32 characters or more, the same on both boxes: signs and seals what they send each other"),
   STANDBY_NAME: text("exchange", "names the stream; the same on all boxes of an exchange"),
   STANDBY_BOX: optional("the name of this box; else its host name"),
+  STANDBY_URL: optional("how clients reach this box directly, such as https://a.example.com"),
   STANDBY_ACK: choice(
-    "stream",
-    ["stream", "none"],
-    "stream: nothing is acknowledged before the nodes have it; none: at once",
+    "standby",
+    ["standby", "stream", "none"],
+    "what an acknowledgement waits for: the nodes and the second box, the nodes, or neither",
   ),
+  STANDBY_LOST: text("alone:10", "without a standby: wait, or alone:N: go on after N seconds with the nodes alone"),
   STANDBY_REPLICAS: integer(3, 1, 5, "nodes that keep a copy; 1 only for trials"),
   STANDBY_MONITOR: optional(
     "the nodes' monitoring URLs, with commas: the start then refuses nodes that don't sync each write",
@@ -113,6 +116,7 @@ const SECRETS: readonly string[] = [
   "SOCIAL_PROVIDERS",
   "STANDBY_NATS",
   "STANDBY_MONITOR",
+  "STANDBY_SECRET",
 ];
 /** What env files, editors and word processors leave around a value: quotes, white space, line ends, invisible characters. */
 const WRAPPED =

@@ -13,7 +13,7 @@ import type { Lifecycle } from "./lifecycle.ts";
 import type { Threads } from "./threads.ts";
 
 const HELD = overloaded(
-  "the nodes that keep a copy of the log don't respond: nothing can be acknowledged, retry later",
+  "the nodes or the standby that keep a copy of the log don't respond: nothing can be acknowledged, retry later",
 );
 
 interface HeldLogOptions {

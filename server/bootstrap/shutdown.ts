@@ -27,32 +27,38 @@ const IGNORED_SIGNALS = ["SIGUSR1", "SIGUSR2", "SIGALRM", "SIGVTALRM", "SIGIO"] 
 const PENDING_POLL_MS = 5;
 
 const exitAtOnce = (): void => process.exit(0);
+/** What the signals do now. */
+let onStop: ((signal?: NodeJS.Signals) => void) | null = null;
 
 /**
  * Before the server is ready nothing was accepted, so a signal ends the process at once. So does the end of a parent
  * process that started it with a channel between the two (admin-client.ts, the demo).
  */
 export function exitOnSignals(): void {
-  for (const signal of STOP_SIGNALS) listen(signal, exitAtOnce);
-  for (const signal of IGNORED_SIGNALS) listen(signal, () => {});
-  process.on("disconnect", exitAtOnce);
+  if (onStop === null) for (const signal of IGNORED_SIGNALS) listen(signal, () => {});
+  replaceStop(exitAtOnce);
   // The channel may have closed before this listener was there; without a channel this is undefined.
   if (process.connected === false) exitAtOnce();
 }
 
-function listen(signal: NodeJS.Signals, listener: () => void): void {
+function listen(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): void {
   // Not every system has them all.
   if (signal in constants.signals) process.on(signal, listener);
 }
 
 /** From now on the same signals stop the server in order. */
 export function stopOnSignals(stop: (signal: string) => Promise<void>): void {
+  replaceStop((signal) => void stop(signal ?? "disconnect"));
+}
+
+function replaceStop(next: NonNullable<typeof onStop>): void {
   for (const signal of STOP_SIGNALS) {
-    process.off(signal, exitAtOnce);
-    listen(signal, () => void stop(signal));
+    if (onStop !== null) process.off(signal, onStop);
+    listen(signal, next);
   }
-  process.off("disconnect", exitAtOnce);
-  process.on("disconnect", () => void stop("disconnect"));
+  if (onStop !== null) process.off("disconnect", onStop);
+  process.on("disconnect", next);
+  onStop = next;
 }
 
 interface ShutdownOptions {

@@ -8,6 +8,7 @@ import { readFileName } from "./file-name.ts";
 const NAME = /^[a-z0-9-]{1,32}$/;
 const NAME_RULE = "must have 1 to 32 characters of a-z, 0-9 and -";
 const DEFAULT_PORT = 4222;
+const MIN_SECRET = 32;
 
 /** Null on a single box. @throws ConfigError */
 export function readStandby(given: Environment): ReplicationSettings | null {
@@ -29,9 +30,12 @@ export function readStandby(given: Environment): ReplicationSettings | null {
     password,
     credsFile: credsFile ?? null,
     tls: isTls ? { caFile: caFile ?? null, certFile: certFile ?? null, keyFile: keyFile ?? null } : null,
+    secret: readSecret(given.STANDBY_SECRET),
     name: readName("STANDBY_NAME", given.STANDBY_NAME),
     box: given.STANDBY_BOX === undefined ? nameOfHost() : readName("STANDBY_BOX", given.STANDBY_BOX),
+    url: readUrl(given.STANDBY_URL),
     ack: given.STANDBY_ACK,
+    lostMs: readLost(given.STANDBY_LOST),
     replicas: given.STANDBY_REPLICAS,
     monitors: readMonitors(given.STANDBY_MONITOR),
   };
@@ -42,6 +46,37 @@ const FILES = ["STANDBY_NATS_CA", "STANDBY_NATS_CERT", "STANDBY_NATS_KEY", "STAN
 function readName(variable: string, value: string): string {
   if (!NAME.test(value)) throw new ConfigError(`${variable} ${NAME_RULE}, not "${value}"`);
   return value;
+}
+
+/** No message repeats it. */
+function readSecret(value: string | undefined): string {
+  if (value === undefined) {
+    throw new ConfigError(
+      "STANDBY_SECRET is required with STANDBY_NATS, the same on both boxes: openssl rand -base64 33 makes one",
+    );
+  }
+  if (value.length < MIN_SECRET) throw new ConfigError(`STANDBY_SECRET must have ${MIN_SECRET} characters or more`);
+  return value;
+}
+
+/** How long a batch may wait for the standby, ms; null: for ever. */
+function readLost(value: string): number | null {
+  if (value === "wait") return null;
+  const seconds = Number(/^alone:(\d{1,4})$/.exec(value)?.[1] ?? 0);
+  if (seconds < 1 || seconds > 3_600) {
+    throw new ConfigError('STANDBY_LOST must be "wait", or "alone:N" with a number of seconds from 1 to 3600');
+  }
+  return seconds * 1_000;
+}
+
+/** Without a slash at its end. */
+function readUrl(value: string | undefined): string | null {
+  if (value === undefined) return null;
+  const url = /^https?:\/\//.test(value) && URL.canParse(value) ? new URL(value) : null;
+  if (url === null || url.pathname !== "/" || url.search !== "" || url.hash !== "" || url.username !== "") {
+    throw new ConfigError(`STANDBY_URL must be the address of this box alone, such as https://a.example.com`);
+  }
+  return url.origin;
 }
 
 /** The name of the machine, as far as a box may have it. */

@@ -17,12 +17,9 @@ import type {
   ProjectorThreadSetup,
   ThreadMessage,
 } from "../../engine/thread-setup.ts";
-import { createHistogram, Histogram, type HistogramMemory, logBounds } from "../../engine/util/histogram.ts";
-import type { Logger } from "../logger.ts";
-import { Replication } from "../replication/replication.ts";
-import { ReplicationStatus } from "../replication/replication-status.ts";
+import { createHistogram, type HistogramMemory, logBounds } from "../../engine/util/histogram.ts";
+import type { Replication } from "../replication/replication.ts";
 import { holdsLog } from "../replication/settings.ts";
-import type { ReplicationSettings, ReplicationSetup } from "../replication/types.ts";
 import type { Config } from "./config.ts";
 import type { ExchangeDatabase } from "./database.ts";
 import type { FailTrading, Lifecycle } from "./lifecycle.ts";
@@ -32,7 +29,7 @@ import type { Watched } from "./watches.ts";
 const SPIN_TURNS = availableParallelism() > 2 ? 2_000 : 0;
 /** Bounds of histograms: commands of a batch and orders of a transaction; a transaction's duration, µs. */
 const COUNT_BOUNDS = Array.from({ length: 14 }, (_, i) => 2 ** i);
-const COMMIT_BOUNDS = logBounds(10, 10_000_000);
+export const COMMIT_BOUNDS = logBounds(10, 10_000_000);
 
 /** The memory that one engine's thread shares with the gateway. */
 interface EngineMemory {
@@ -70,10 +67,11 @@ interface ThreadsOptions {
   readonly texts: SharedArrayBuffer;
   /** The epoch of the clock that all threads share. */
   readonly clockEpoch: number;
-  readonly logger: Logger;
+  /** Null on a single box. */
+  readonly replication: Replication | null;
 }
 
-export function startThreads({ config, database, start, texts, clockEpoch, logger }: ThreadsOptions): Threads {
+export function startThreads({ config, database, start, texts, clockEpoch, replication }: ThreadsOptions): Threads {
   const { port1: port, port2: logPort } = new MessageChannel();
   const mail = new MailCount();
   const progress = new LogProgress();
@@ -85,9 +83,6 @@ export function startThreads({ config, database, start, texts, clockEpoch, logge
   const engines = [firstEngine];
   while (engines.length < config.engineThreads) engines.push(createEngineMemory());
   const [commitTimes, commitOrders] = [createHistogram(COMMIT_BOUNDS), createHistogram(COUNT_BOUNDS)];
-  const replicationWaker = new Waker();
-  const releaseTimes = createHistogram(COMMIT_BOUNDS);
-  const { standby } = config;
   const log: LogSetup = {
     start,
     events: engines.map(({ events }) => events),
@@ -99,7 +94,7 @@ export function startThreads({ config, database, start, texts, clockEpoch, logge
     clockEpoch,
     commitTimes,
     commitOrders,
-    replication: standby === null ? null : { isHeld: holdsLog(standby), waker: replicationWaker.buffer, releaseTimes },
+    replication: replication === null ? null : replicatedLog(replication),
   };
   const sharesThread = engines.length === 1;
   const logWaker = sharesThread ? firstEngine.waker : new Waker();
@@ -123,19 +118,7 @@ export function startThreads({ config, database, start, texts, clockEpoch, logge
   });
   const batchCommands = engines.map((engine) => engine.batchCommands);
   const histograms = { batchCommands, commitTimes, commitOrders };
-  const replication =
-    standby === null
-      ? null
-      : startReplication({
-          settings: standby,
-          database,
-          start,
-          progress,
-          logWaker,
-          waker: replicationWaker,
-          releaseTimes,
-          logger,
-        });
+  replication?.lead({ end: start.end, progress: progress.buffer, logWaker: logWaker.buffer });
   const parts = { workers, projector, links, gatewayWaker, logWaker, projectorWaker, progress, port, mail };
   return { ...parts, ...histograms, replication };
 }
@@ -159,33 +142,8 @@ export function startProjector(
   return startThread("projector-thread", setup, []);
 }
 
-interface ReplicationParts {
-  readonly settings: ReplicationSettings;
-  readonly database: Pick<ExchangeDatabase, "journalPath" | "archives">;
-  readonly start: LogStart;
-  readonly progress: LogProgress;
-  readonly logWaker: Waker;
-  readonly waker: Waker;
-  readonly releaseTimes: HistogramMemory;
-  readonly logger: Logger;
-}
-
-function startReplication(parts: ReplicationParts): Replication {
-  const { settings, database, start, progress, logWaker, waker, releaseTimes, logger } = parts;
-  const status = new ReplicationStatus();
-  const { exchange, batch, hash } = start.end;
-  const setup: ReplicationSetup = {
-    settings,
-    journalPath: database.journalPath,
-    archives: database.archives,
-    end: { exchange, batch, hash },
-    progress: progress.buffer,
-    waker: waker.buffer,
-    logWaker: logWaker.buffer,
-    status: status.buffer,
-  };
-  const worker = startThread("replication-thread", setup, []);
-  return new Replication({ worker, status, settings, releaseTimes: new Histogram(releaseTimes), logger });
+function replicatedLog({ settings, waker, releaseMemory }: Replication): NonNullable<LogSetup["replication"]> {
+  return { isHeld: holdsLog(settings), waker: waker.buffer, releaseTimes: releaseMemory };
 }
 
 function pointOf({ end: { batch, records, at } }: LogStart) {
@@ -216,7 +174,7 @@ function engineSetup(
 }
 
 /** @param name of the bundle beside main.js */
-function startThread(name: string, setup: object, transferList: MessagePort[]): Worker {
+export function startThread(name: string, setup: object, transferList: MessagePort[]): Worker {
   return new Worker(new URL(`./${name}.js`, import.meta.url), { workerData: setup, transferList });
 }
 
@@ -224,17 +182,15 @@ function startThread(name: string, setup: object, transferList: MessagePort[]): 
  * Resolves once each thread has loaded its modules, or ended. A process that exits before can abort: Node stops a thread
  * that is still loading in the middle of it.
  */
-export async function threadsLoaded({ workers, projector, replication }: Threads): Promise<void> {
-  const all = [...workers.map(({ worker }) => worker), projector];
-  if (replication !== null) all.push(replication.worker);
-  await Promise.all(
-    all.map(
-      (worker) =>
-        new Promise<void>((resolve) => {
-          for (const event of ["message", "error", "exit"]) worker.once(event, () => resolve());
-        }),
-    ),
-  );
+export async function threadsLoaded({ workers, projector }: Pick<Threads, "workers" | "projector">): Promise<void> {
+  await Promise.all([...workers.map(({ worker }) => worker), projector].map(threadLoaded));
+}
+
+/** Resolves once the thread has loaded its modules, or ended. */
+export function threadLoaded(worker: Worker): Promise<void> {
+  return new Promise((resolve) => {
+    for (const event of ["message", "error", "exit"]) worker.once(event, () => resolve());
+  });
 }
 
 /** Calls `fail` when a thread reports an error, throws, or ends before the server stops. */

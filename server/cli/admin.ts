@@ -44,7 +44,6 @@ async function main(argv: readonly string[]): Promise<number> {
   if (command.words === "rebuild") return rebuildHere(given.some(({ field }) => field.field === "replace"));
   if (command.words === "log") return log(given);
   if (command.words === "history") return history(given);
-  if (command.words === "standby fetch") return standbyFetch();
   if (command.words === "backup") {
     const isOverwriting = given.some(({ field }) => field.field === "overwrite");
     const backup = await backUp(readConfig(process.env).dataDir, String(given[0]?.value), isOverwriting);
@@ -95,12 +94,6 @@ async function log(given: readonly Given[]): Promise<number> {
   process.stdout.on("error", () => process.exit(0));
   await printLog(readConfig(process.env).dataDir, query, process.stdout);
   return 0;
-}
-
-/** Only this command loads the packages of NATS. */
-async function standbyFetch(): Promise<number> {
-  const { fetchHere } = await import("./standby.ts");
-  return print(await fetchHere(readConfig(process.env)));
 }
 
 /** Days that can't be made any more are an error. */

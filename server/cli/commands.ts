@@ -135,9 +135,12 @@ export const COMMANDS: readonly AdminCommand[] = [
   ),
   command("standby status", "server", "show this box, and the copy of its log on the NATS nodes"),
   command(
-    "standby fetch",
-    "local",
-    "append what the stream has and this box's log lacks, after a restore or into an empty folder; while no box runs",
+    "standby promote",
+    "server",
+    "make this standby the active box, while no other box is",
+    [],
+    field("", "first", "flag"),
+    field("", "stream_is_lost", "flag"),
   ),
   command("operator create", "server", "create an operator's account and print its password, once", [EMAIL]),
   command("operator grant", "server", "make an existing account an operator's", [EMAIL]),
@@ -459,7 +462,7 @@ function timeOf(text: string): number | undefined {
 /** The request of a command whose email addresses are already replaced with ids. */
 export function requestOf({ words, does }: AdminCommand, given: readonly Given[]): ControlRequest {
   const values = new Map(given.map(({ field, value }) => [field.field, value]));
-  if (does === "server") return { command: words, args: [...values.values()].map(String) };
+  if (does === "server") return { command: words, args: given.map(argumentOf) };
   const [method, template] = does.split(" ") as [string, string];
   const path = template.replaceAll(/:(\w+)/g, (_, name: string) => {
     const value = values.get(name);
@@ -471,6 +474,10 @@ export function requestOf({ words, does }: AdminCommand, given: readonly Given[]
   }
   return method === "DELETE" ? { method, path } : { method, path, body: Object.fromEntries(values) };
 }
+
+/** A flag is sent by its name. */
+const argumentOf = ({ field: { field: name, kind }, value }: Given): string =>
+  kind === "flag" ? name.replaceAll("_", "-") : String(value);
 
 function queryOf(values: ReadonlyMap<string, unknown>): string {
   const query = new URLSearchParams();

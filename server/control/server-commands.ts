@@ -99,6 +99,12 @@ export function createServerCommands(options: ServerCommandOptions): ReadonlyMap
     ],
     ["operator grant", async (args, context) => setRole(emailOf(args), "operator", context)],
     ["standby status", () => options.standbyStatus()],
+    [
+      "standby promote",
+      async () => {
+        throw new ApiError(ErrorKind.conflict, "this box is active");
+      },
+    ],
     ["operator remove", async (args, context) => setRole(emailOf(args), "user", context)],
   ]);
 }

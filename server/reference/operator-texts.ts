@@ -293,10 +293,15 @@ export const SERVICE_TEXTS: OperationTexts = {
     id: "getReadiness",
     tag: "Service",
     description:
-      "503, with the reason as `status`, while the exchange is starting or stopping, after a failure, and while the nodes that keep a copy of its log don't respond (`held`). A box without such a copy has only `status`.",
-    response: { status: "ok", role: "active", epoch: 1, behind_batches: 0, ack: "stream" } satisfies Static<
-      typeof Readiness
-    >,
+      "503, with the reason as `status`, while the exchange is starting or stopping, after a failure, while the others that keep a copy of its log don't respond (`held`), and on a second box that follows (`standby`). A box without such a copy has only `status`.",
+    response: {
+      status: "ok",
+      role: "active",
+      epoch: 1,
+      behind_batches: 0,
+      ack: "standby",
+      alone: false,
+    } satisfies Static<typeof Readiness>,
   },
   "GET /metrics": {
     id: "getMetrics",

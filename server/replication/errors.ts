@@ -3,6 +3,9 @@
 /** Something has to be set up differently before a start. */
 export class RefusedSetup extends Error {}
 
+/** A message that the stream had: it was the oldest, and the stream is full. */
+export class RemovedMessage extends RefusedSetup {}
+
 /** Another box has written to the stream: this one may acknowledge nothing more. */
 export class Fenced extends Error {}
 

@@ -13,6 +13,29 @@ export const API_TIMEOUT_MS = 2_000;
 export const PING_MS = 500;
 export const CONNECT_TIMEOUT_MS = 2_000;
 export const RECONNECT_MS = 100;
+/** How often a box says what it is, ms, and for how long after its last beat it still counts. */
+export const BEAT_MS = 100;
+export const SUSPICION_MS = 1_500;
+/** How often a standby looks whether the active box is another one, ms. */
+export const ACTIVE_CHECK_MS = 250;
+/** How often an active looks whether its standby is lost, ms. */
+export const ALONE_CHECK_MS = 250;
+/** For how long a signed request is valid, ms, and how long its sender waits. */
+export const ASK_VALID_MS = 30_000;
+export const ASK_TIMEOUT_MS = 2_000;
+/** How often a box looks at its keys, and a standby asks again that could not get the active box's, ms. */
+export const KEYS_CHECK_MS = 1_000;
+export const KEYS_RETRY_MS = 5_000;
+/** How long a start waits for a box that takes calls, ms. */
+export const CALL_TIMEOUT_MS = 500;
+/** A standby that an active says is behind reads the stream after so long, ms: the message may be on its way. */
+export const BEHIND_MS = 50;
+/** Bytes of messages that may wait for a standby's disk. Beyond that they are dropped, and read from the stream. */
+export const MAX_WAITING_BYTES = 64 * 2 ** 20;
+/** Messages whose end an active remembers until the standby has it. */
+export const MAX_SENT_ENDS = 64;
+/** An active that has nothing to ship says so in the stream that often, ms: its messages are deleted after some days. */
+export const IDLE_MS = 6 * 3_600_000;
 /** How often the stream's settings are checked, ms. */
 export const CHECK_MS = 60_000;
 /** How soon a stream that was too weak is looked at again, ms. */
@@ -29,6 +52,8 @@ export const MONITOR_TIMEOUT_MS = 2_000;
 export const MAX_HELD_MS = 2_000;
 /** How long an operator waits for what the nodes say of the stream, ms: longer than API_TIMEOUT_MS. */
 export const DESCRIBE_MS = 3_000;
+/** How long an operator waits until a standby has read the rest of the stream, ms. */
+export const PROMOTE_MS = 10_000;
 /** How long the thread has to ship the rest at a stop, ms. */
 export const STOP_MS = 2_000;
 

@@ -1,6 +1,14 @@
 /** What the replication thread counts and knows, in memory that the gateway reads for its metrics. One writer: the thread. */
 const FIELDS = [
   "epoch",
+  /** Of a standby: the last batch in its log, and the last one that the active says it has. */
+  "batch",
+  "activeBatch",
+  /** Of an active: the last batch that the standby has, and 1 while it counts for nothing. */
+  "standbyBatch",
+  "alone",
+  /** 1 where a standby that is heard, or the active box of a standby, has the same keys. */
+  "keysEqual",
   "shippedMessages",
   "shippedBytes",
   "unknownOutcomes",

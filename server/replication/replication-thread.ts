@@ -1,95 +1,50 @@
 /**
- * The replication thread: owns the connection to NATS, and the cursor up to which the log may be shown. Starts only where
- * STANDBY_NATS is set; a single box loads none of this.
+ * The replication thread: owns the connection to NATS in both roles. Starts only where STANDBY_NATS is set; a single box loads
+ * none of this.
  *
- * 1. connect  2. find or create the stream  3. compare its end with the log's  4. ship, until the gateway says stop
+ * 1. connect  2. listen for the other box: which one is active?
+ * standby  3. append what the stream has, then what comes  4. until the gateway asks to become active (standby.ts)
+ * active   3. find or create the stream, and compare its end with the log's  4. ship, until the gateway says stop (active.ts)
  */
-import { setTimeout as delay } from "node:timers/promises";
+import { existsSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
+import { readLogEnd } from "../../engine/log/append.ts";
 import { BrokenLog } from "../../engine/log/broken-log.ts";
-import { LogFiles } from "../../engine/log/log-files.ts";
+import { openJournal } from "../../engine/log/database.ts";
+import { DivergedLog, LogCopy } from "../../engine/log/log-copy.ts";
 import { LogProgress } from "../../engine/log/progress.ts";
 import { assertMessageLayout } from "../../engine/replication/message-format.ts";
 import { Waker } from "../../engine/ring/waker.ts";
+import { openReadOnly } from "../../engine/util/wal-database.ts";
+import { lead } from "./active.ts";
+import { Box } from "./box.ts";
 import { NatsLink } from "./connection.ts";
 import { BrokenStream, Fenced, RefusedSetup } from "./errors.ts";
-import { CHECK_MS, MENDED_MS } from "./limits.ts";
+import { SURE_MS } from "./limits.ts";
+import { Mailbox } from "./mailbox.ts";
 import { checkSync } from "./node-sync.ts";
-import { Publisher } from "./publisher.ts";
 import type { Say } from "./reminder.ts";
 import { ReplicationStatus } from "./replication-status.ts";
-import { holdsLog } from "./settings.ts";
-import { Shipper } from "./shipper.ts";
-import { LogStream } from "./stream.ts";
-import type { ReplicationReport, ReplicationRequest, ReplicationSetup } from "./types.ts";
+import { roleOf } from "./role.ts";
+import { Standby } from "./standby.ts";
+import { readStandbyFile } from "./standby-file.ts";
+import { syncLog } from "./sync.ts";
+import type { Promotion, ReplicationReport, ReplicationSetup, Role, StreamFacts } from "./types.ts";
 
 const setup = workerData as ReplicationSetup;
+const { settings, dataDir, journalPath, durability } = setup;
+const status = new ReplicationStatus(setup.status);
+const mailbox = new Mailbox(parentPort!);
 
 function report(message: ReplicationReport): void {
   parentPort?.postMessage(message);
 }
 
 const say: Say = (level, text) => report({ kind: "line", level, text });
-
-/** While the stream is weaker than it must be, nothing is shipped, and so nothing acknowledged. */
-class StreamWatch {
-  private readonly link: NatsLink;
-  private readonly stream: LogStream;
-  private readonly status: ReplicationStatus;
-  private weakness: string | null = null;
-  private isSynced = true;
-
-  constructor(link: NatsLink, stream: LogStream, status: ReplicationStatus) {
-    this.link = link;
-    this.stream = stream;
-    this.status = status;
-  }
-
-  readonly allowed = async (): Promise<void> => {
-    while (this.weakness !== null) await delay(MENDED_MS);
-  };
-
-  /** Looks at the stream and the nodes once a minute, for as long as the thread runs. @throws BrokenStream */
-  async run(): Promise<never> {
-    for (;;) {
-      await this.check();
-      await delay(this.weakness === null ? CHECK_MS : MENDED_MS, undefined, { ref: false });
-    }
-  }
-
-  /** @throws BrokenStream where the stream is gone */
-  async check(): Promise<void> {
-    const { status } = this;
-    const looked = await this.stream.look();
-    if (looked !== null) {
-      const { info, weakness } = looked;
-      status.set("streamBytes", info.state.bytes);
-      status.set("leaderIsLocal", info.cluster?.leader === this.link.node ? 1 : 0);
-      if (weakness !== this.weakness) {
-        if (weakness === null) say("info", "the stream is as it must be again: shipping goes on");
-        else
-          say(
-            "error",
-            `the stream ${this.stream.names.stream} ${weakness}: nothing is acknowledged until that is mended`,
-          );
-      }
-      this.weakness = weakness;
-    }
-    if (setup.settings.monitors.length > 0) await this.checkNodes();
-  }
-
-  /** A node that came back with other settings is reported, and stays in use. */
-  private async checkNodes(): Promise<void> {
-    const { fault, isKnown } = await checkSync(setup.settings.monitors);
-    if (fault !== null && this.isSynced) say("error", fault);
-    this.isSynced = fault === null;
-    this.status.set("syncChecked", isKnown && fault === null ? 1 : 0);
-  }
-}
+const end = (): void => process.exit(0);
 
 async function run(): Promise<void> {
-  const { settings, end } = setup;
-  const status = new ReplicationStatus(setup.status);
+  mailbox.on("stop", end);
   const link = await NatsLink.open(settings, say);
   if (settings.monitors.length === 0) {
     say("warn", "STANDBY_MONITOR isn't set: nothing says whether the nodes sync each write");
@@ -97,43 +52,79 @@ async function run(): Promise<void> {
     const { fault } = await checkSync(settings.monitors);
     if (fault !== null) throw new RefusedSetup(fault);
   }
-  const stream = new LogStream(link, settings.name, settings.replicas, say);
-  const info = await stream.open();
-  const watch = new StreamWatch(link, stream, status);
-  const shipper = new Shipper({
-    log: new LogFiles({ journal: setup.journalPath, archives: setup.archives }),
-    progress: new LogProgress(setup.progress),
-    waker: new Waker(setup.waker),
-    logWaker: new Waker(setup.logWaker),
-    publisher: new Publisher({ link, stream, onUnknown: () => status.add("unknownOutcomes", 1), say }),
-    status,
-    allowed: watch.allowed,
-  });
-  await shipper.begin(await stream.end(info), { ...end, hash: Buffer.from(end.hash) });
-  // What the log has beyond the stream, nobody has seen yet, and nobody may before the nodes have it.
-  if (holdsLog(settings)) await shipper.shipThrough(end.batch);
-  report({ kind: "opened" });
-  parentPort?.on("message", (request: ReplicationRequest) => {
-    if (request === "stop") shipper.stop();
-    // A stream that is gone ends the thread through the shipper or the watch.
-    else
-      stream.describe().then(
-        (facts) => report({ kind: "stream", facts }),
-        () => report({ kind: "stream", facts: null }),
-      );
+  const box = new Box(link, settings, setup.keys, say);
+  mailbox.on("describe", () => {
+    const tell = (facts: StreamFacts | null): void => report({ kind: "stream", facts, boxes: box.beats.others() });
+    // A stream that is gone ends the thread elsewhere.
+    box.stream.describe().then(tell, () => tell(null));
   });
   const lost = link.ended().then((why) => {
     throw new BrokenStream(`the connection to NATS ended: ${why}`);
   });
-  await Promise.race([shipper.run(), watch.run(), lost]);
-  process.exit(0);
+  await Promise.race([lost, beOf(box)]);
+  end();
+}
+
+async function beOf(box: Box): Promise<void> {
+  const how = (await findRole(box)) === "standby" ? await follow(box) : "";
+  box.beStarting();
+  const isOpen = mailbox.next("lead");
+  report({ kind: "role", role: "active" });
+  const given = await isOpen;
+  await lead({ box, setup, lead: given, isNewStream: how !== "", status, mailbox, report, say });
+}
+
+/** An active box has everything that the stream has. */
+async function findRole(box: Box): Promise<Role> {
+  const hasActive = (await box.beats.listen()) !== null;
+  const file = readStandbyFile(dataDir);
+  // A box that took part knows that there is a stream, even where a node that has just begun doesn't.
+  const info = await box.stream.find(file === null ? 0 : SURE_MS);
+  const found = info === null ? null : await box.stream.end(info);
+  const position = found?.position ?? null;
+  const streamEnd = position === null || found === null ? null : { epoch: found.epoch, batch: position.batch };
+  const stream = info === null ? null : { created: info.created, sequence: info.state.last_seq, end: streamEnd };
+  const batch = lastBatch();
+  const role = roleOf({ hasActive, file, batch, stream });
+  if (role === "active" && info !== null && position !== null && position.batch > batch) {
+    const log = new LogCopy(openJournal(journalPath, durability));
+    await syncLog(box.stream, info, log);
+    log.close();
+  }
+  return role;
+}
+
+/** Of this box's log; 0 for none. Creates nothing. */
+function lastBatch(): number {
+  if (!existsSync(journalPath)) return 0;
+  const journal = openReadOnly(journalPath);
+  const last = readLogEnd(journal);
+  journal.close();
+  return last?.batch ?? 0;
+}
+
+/** Resolves with how an operator asked that this box becomes active; its log is closed by then. */
+async function follow(box: Box): Promise<Promotion> {
+  const log = new LogCopy(openJournal(journalPath, durability));
+  const progress = new LogProgress(setup.progress);
+  const projector = new Waker(setup.projectorWaker);
+  mailbox.on("stop", () => {
+    log.close();
+    end();
+  });
+  const standby = new Standby({ box, settings, dataDir, log, progress, projector, status, mailbox, report, say });
+  const how = await standby.run();
+  mailbox.on("stop", end);
+  log.close();
+  return how;
 }
 
 assertMessageLayout();
 report({ kind: "loaded" });
 run().catch((error: unknown) => {
-  const isPlain = [RefusedSetup, Fenced, BrokenStream, BrokenLog].some((kind) => error instanceof kind);
+  const plain = [RefusedSetup, Fenced, BrokenStream, BrokenLog, DivergedLog];
+  const isPlain = plain.some((kind) => error instanceof kind);
   const text = error instanceof Error ? (isPlain ? error.message : (error.stack ?? error.message)) : String(error);
-  if (error instanceof RefusedSetup) report({ kind: "refused", reason: text });
+  if (error instanceof RefusedSetup || error instanceof DivergedLog) report({ kind: "refused", reason: text });
   else report({ kind: "failed", error: text });
 });

@@ -1,20 +1,39 @@
-/** The gateway's side of the replication thread: its lines in the program's log, its failures, its stop. */
+/** The gateway's side of the replication thread: what this box is, the thread's lines in the program's log, its failures, its stop. */
 import type { Worker } from "node:worker_threads";
-import type { Histogram } from "../../engine/util/histogram.ts";
+import type { LogEnd } from "../../engine/log/append.ts";
+import type { Waker } from "../../engine/ring/waker.ts";
+import { Histogram, type HistogramMemory } from "../../engine/util/histogram.ts";
 import { ConfigError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import { DESCRIBE_MS, STOP_MS } from "./limits.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
-import type { ReplicationReport, ReplicationRequest, ReplicationSettings, StreamFacts } from "./types.ts";
+import type {
+  ActiveBox,
+  LeadSetup,
+  OtherBox,
+  Promotion,
+  ReplicationReport,
+  ReplicationRequest,
+  ReplicationSettings,
+  Role,
+  StreamFacts,
+} from "./types.ts";
 
 const NAME = "replication";
+
+interface Described {
+  readonly stream: StreamFacts | null;
+  readonly boxes: readonly OtherBox[];
+}
 
 export interface ReplicationOptions {
   readonly worker: Worker;
   readonly status: ReplicationStatus;
   readonly settings: ReplicationSettings;
+  /** Wakes the thread. */
+  readonly waker: Waker;
   /** From the beginning of a pass of the log until it was shown, µs. */
-  readonly releaseTimes: Histogram;
+  readonly releaseMemory: HistogramMemory;
   readonly logger: Logger;
 }
 
@@ -22,30 +41,60 @@ export class Replication {
   readonly worker: Worker;
   readonly status: ReplicationStatus;
   readonly settings: ReplicationSettings;
+  readonly waker: Waker;
+  readonly releaseMemory: HistogramMemory;
   readonly releaseTimes: Histogram;
   /** Resolves once the stream continues this box's log. Rejects with a ConfigError where it can't. */
   readonly opened: Promise<void>;
+  /** Rejects like `opened`, and never resolves. */
+  readonly refused: Promise<never>;
+  /** Null until the thread knows. */
+  role: Role | null = null;
+  /** The active box, as a standby hears it; null for none. */
+  active: ActiveBox | null = null;
   private readonly logger: Logger;
   private isStopping = false;
   private hasEnded = false;
 
-  constructor({ worker, status, settings, releaseTimes, logger }: ReplicationOptions) {
+  constructor({ worker, status, settings, waker, releaseMemory, logger }: ReplicationOptions) {
     this.worker = worker;
     this.status = status;
     this.settings = settings;
-    this.releaseTimes = releaseTimes;
+    this.waker = waker;
+    this.releaseMemory = releaseMemory;
+    this.releaseTimes = new Histogram(releaseMemory);
     this.logger = logger.child({ thread: NAME });
-    this.opened = new Promise((resolve, reject) => {
-      worker.on("message", (report: ReplicationReport) => {
-        if (report.kind === "opened") resolve();
-        else if (report.kind === "refused") reject(new ConfigError(`STANDBY_NATS: ${report.reason}`));
-        else if (report.kind === "line") this.logger[report.level](report.text);
-      });
+    worker.on("message", (report: ReplicationReport) => {
+      if (report.kind === "line") this.logger[report.level](report.text);
+      else if (report.kind === "role") this.role = report.role;
+      else if (report.kind === "active") this.active = report.active;
     });
-    // Without a listener a refusal before `opened` is awaited would end the process.
-    this.opened.catch(() => {});
     worker.once("exit", () => {
       this.hasEnded = true;
+    });
+    this.opened = this.next("opened").then(() => {});
+    // Without a listener a refusal before `opened` is awaited would end the process.
+    this.opened.catch(() => {});
+    this.refused = this.opened.then(() => new Promise<never>(() => {}));
+    this.refused.catch(() => {});
+  }
+
+  /** Resolves with the thread's next report of a kind. @throws ConfigError where it is refused meanwhile, Error where it fails */
+  next<K extends "role" | "synced" | "opened">(kind: K): Promise<Extract<ReplicationReport, { kind: K }>> {
+    const { worker } = this;
+    return new Promise((resolve, reject) => {
+      const receive = (report: ReplicationReport): void => {
+        if (report.kind === kind) resolve(report as Extract<ReplicationReport, { kind: K }>);
+        else if (report.kind === "refused") reject(new ConfigError(`STANDBY_NATS: ${report.reason}`));
+        else if (report.kind === "failed") reject(new ConfigError(report.error));
+        else return;
+        worker.off("message", receive);
+      };
+      worker.on("message", receive);
+      worker.once("error", reject);
+      worker.once("exit", () => {
+        if (!this.isStopping) reject(new ConfigError("the replication thread ended"));
+      });
     });
   }
 
@@ -53,6 +102,7 @@ export class Replication {
   watch(fail: (thread: string, error: string) => void): void {
     this.worker.on("message", (report: ReplicationReport) => {
       if (report.kind === "failed") fail(NAME, report.error);
+      else if (report.kind === "refused") fail(NAME, report.reason);
     });
     this.worker.on("error", (error) => fail(NAME, error.stack ?? error.message));
     this.worker.on("exit", () => {
@@ -60,26 +110,59 @@ export class Replication {
     });
   }
 
-  /** The stream as it is now; null while the nodes don't respond. */
-  async describe(): Promise<StreamFacts | null> {
-    if (this.hasEnded) return null;
-    return new Promise((resolve) => {
-      const end = (facts: StreamFacts | null): void => {
-        clearTimeout(timer);
-        this.worker.off("message", receive);
-        resolve(facts);
-      };
-      const receive = (report: ReplicationReport): void => {
-        if (report.kind === "stream") end(report.facts);
-      };
-      const timer = setTimeout(() => end(null), DESCRIBE_MS);
-      this.worker.on("message", receive);
-      this.ask("describe");
+  /** A standby's tables are open, and follow the log. */
+  follow(): void {
+    this.ask({ kind: "follow" });
+  }
+
+  /** This box's log is open: the thread ships it. */
+  lead({ end, progress, logWaker }: Omit<LeadSetup, "end"> & { readonly end: LogEnd }): void {
+    const { exchange, batch, hash } = end;
+    this.ask({ kind: "lead", end: { exchange, batch, hash }, progress, logWaker });
+  }
+
+  /** Asks a standby to become active; not again before it has. Resolves with why it stays one; null where it no longer is. */
+  async promote(how: Promotion): Promise<string | null> {
+    // The thread waits for the nodes within a bound of its own.
+    return this.askFor<string | null>({ kind: "promote", how }, null, "the thread has ended", (report) => {
+      if (report.kind === "stays") return { value: report.reason };
+      return report.kind === "role" ? { value: null } : null;
     });
+  }
+
+  /** The stream as it is now, null while the nodes don't respond, and the other boxes. */
+  async describe(): Promise<Described> {
+    return this.askFor<Described>({ kind: "describe" }, DESCRIBE_MS, { stream: null, boxes: [] }, (report) =>
+      report.kind === "stream" ? { value: { stream: report.facts, boxes: report.boxes } } : null,
+    );
   }
 
   private ask(request: ReplicationRequest): void {
     this.worker.postMessage(request);
+  }
+
+  /** Resolves with what `read` finds in a report, or with `missing` after the timeout, where there is one. */
+  private askFor<T>(
+    request: ReplicationRequest,
+    ms: number | null,
+    missing: T,
+    read: (report: ReplicationReport) => { readonly value: T } | null,
+  ): Promise<T> {
+    if (this.hasEnded) return Promise.resolve(missing);
+    return new Promise((resolve) => {
+      const end = (value: T): void => {
+        clearTimeout(timer);
+        this.worker.off("message", receive);
+        resolve(value);
+      };
+      const receive = (report: ReplicationReport): void => {
+        const found = read(report);
+        if (found !== null) end(found.value);
+      };
+      const timer = ms === null ? undefined : setTimeout(() => end(missing), ms);
+      this.worker.on("message", receive);
+      this.ask(request);
+    });
   }
 
   /** Lets the thread ship the rest of the log, within a bound, and ends it. The log's own thread must have ended. */
@@ -88,7 +171,7 @@ export class Replication {
     if (this.hasEnded) return;
     const { worker } = this;
     const exited = new Promise((resolve) => worker.once("exit", resolve));
-    this.ask("stop");
+    this.ask({ kind: "stop" });
     const timer = setTimeout(() => void worker.terminate(), STOP_MS);
     await exited;
     clearTimeout(timer);

@@ -4,6 +4,7 @@
  */
 
 import { setTimeout as delay } from "node:timers/promises";
+import { NO_HASH } from "../../engine/log/append.ts";
 import { hashOf } from "../../engine/log/batch-format.ts";
 import type { LogReader } from "../../engine/log/log-reader.ts";
 import type { LogProgress } from "../../engine/log/progress.ts";
@@ -23,7 +24,7 @@ import {
 import type { Waker } from "../../engine/ring/waker.ts";
 import { systemClock } from "../../engine/util/clock.ts";
 import { Fenced, OtherMessage, RefusedSetup } from "./errors.ts";
-import { LARGE_MESSAGE_BYTES, MIN_GAP_MS } from "./limits.ts";
+import { IDLE_MS, LARGE_MESSAGE_BYTES, MIN_GAP_MS } from "./limits.ts";
 import type { Publisher } from "./publisher.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
 import type { StreamEnd } from "./stream.ts";
@@ -34,21 +35,28 @@ export interface ShipperOptions {
   /** journal.db, and the archives for what it no longer has. */
   readonly log: LogReader;
   readonly progress: LogProgress;
-  /** This thread's, and the log's. */
+  /** This thread's. */
   readonly waker: Waker;
-  readonly logWaker: Waker;
   readonly publisher: Publisher;
   readonly status: ReplicationStatus;
   /** Resolves while the stream may be used. */
   readonly allowed: () => Promise<void>;
+  /** Called before a message goes out that ends with this batch, and once the stream has it. */
+  readonly onSend: (batch: number, body: Buffer) => void;
+  readonly onShipped: (batch: number) => void;
 }
 
 export class Shipper {
   private readonly options: ShipperOptions;
   private sequence = 0;
-  private epoch = 1;
-  /** The last batch that the stream has. */
+  private epoch = 0;
+  /** The last batch that the stream has, and its body; null where it came before this start. */
   private shipped = 0;
+  private lastBody: Buffer | null = null;
+  /** Its SHA-256, once somebody asked. */
+  private lastHash: Buffer | null = null;
+  /** Where the log was at the start. */
+  private local!: LogPosition;
   /** When the last message was sent first, ms, and its length. */
   private sentAt = 0;
   private sentBytes = 0;
@@ -59,39 +67,52 @@ export class Shipper {
   }
 
   /**
-   * Begins where the stream ends; a stream without a message gets one that says where this log ends.
-   * @throws RefusedSetup where the stream isn't of this log, or is ahead of it
+   * Begins where the stream ends, with a message of a new epoch: what the log has beyond the stream, or else where it is. From
+   * then on the stream takes nothing from a box that was active before.
+   * @throws RefusedSetup where the stream isn't of this log, is ahead of it, or another box was faster
    */
-  async begin(end: StreamEnd, local: LogPosition): Promise<void> {
+  async begin(end: StreamEnd, epoch: number, local: LogPosition): Promise<void> {
     this.sequence = end.sequence;
-    this.epoch = end.epoch;
-    if (end.position === null) {
-      this.sequence = await this.publishBase(local, end.sequence);
-      this.shipped = local.batch;
-    } else {
-      this.requireSame(end.position, local);
-      this.shipped = end.position.batch;
+    this.epoch = epoch;
+    this.local = local;
+    this.shipped = end.position?.batch ?? local.batch;
+    this.sentAt = systemClock.elapsed();
+    if (end.position !== null) this.requireSame(end.position, local);
+    try {
+      // Where a late message of an earlier process has the place, the next one is of the new epoch.
+      let isSaid = false;
+      while (!isSaid) isSaid = await (this.shipped < local.batch ? this.ship(local.batch) : this.publishBase());
+    } catch (error) {
+      if (!(error instanceof Fenced)) throw error;
+      throw new RefusedSetup(`another box became active meanwhile (${error.message})`);
     }
-    this.options.status.set("epoch", this.epoch);
-    this.release();
+    this.options.status.set("epoch", epoch);
   }
 
-  private async publishBase(local: LogPosition, expected: number): Promise<number> {
-    try {
-      return await this.options.publisher.publish(packBase(this.epoch, local), expected);
-    } catch (error) {
-      if (error instanceof OtherMessage) throw new RefusedSetup("another box began the stream meanwhile");
-      throw error;
-    }
+  /** The stream's last message. */
+  get lastSequence(): number {
+    return this.sequence;
+  }
+
+  /** The last batch that the stream has. */
+  get position(): Omit<LogPosition, "exchange"> {
+    const { shipped: batch, lastBody, local } = this;
+    if (lastBody !== null) this.lastHash ??= hashOf(lastBody);
+    else if (batch === local.batch) this.lastHash = local.hash;
+    return { batch, hash: this.lastHash ?? NO_HASH };
+  }
+
+  /** Says where the log is. @throws as `publish` */
+  private publishBase(): Promise<boolean> {
+    const { exchange } = this.local;
+    return this.publish([packBase(this.epoch, { exchange, ...this.position })]);
   }
 
   /** The stream ends with a batch of this log. */
   private requireSame({ exchange, batch, hash }: LogPosition, local: LogPosition): void {
     if (exchange !== local.exchange) throw new RefusedSetup("the stream has the log of another exchange");
     if (batch > local.batch) {
-      throw new RefusedSetup(
-        `the stream ends with batch ${batch}, this box's log with batch ${local.batch}: it was restored from an older copy. If no other box runs, "admin standby fetch" gets the rest`,
-      );
+      throw new RefusedSetup(`the stream ends with batch ${batch}, this box's log with batch ${local.batch}`);
     }
     if (batch === 0) return;
     const own = batch === local.batch ? local.hash : hashOf(this.bodyOf(batch));
@@ -114,8 +135,19 @@ export class Shipper {
       if (progress.appendedBatch > this.shipped) {
         await this.gather();
         await this.ship(progress.appendedBatch);
-      } else await waker.sleepAsync(hasWork, SLEEP_MS);
+      } else if (this.isIdle) await this.sayWhere();
+      else await waker.sleepAsync(hasWork, SLEEP_MS);
     }
+  }
+
+  /** True where the stream's messages may be gone before the next batch comes. */
+  private get isIdle(): boolean {
+    return systemClock.elapsed() - this.sentAt > IDLE_MS;
+  }
+
+  private async sayWhere(): Promise<void> {
+    this.sentAt = systemClock.elapsed();
+    await this.publishBase();
   }
 
   /** Ships up to this batch, which the log has. @throws as `run` */
@@ -137,24 +169,42 @@ export class Shipper {
     this.sentAt = systemClock.elapsed();
   }
 
-  /** Publishes the next batches, in one message or one batch in parts. @param last the last batch that the log has */
-  private async ship(last: number): Promise<void> {
+  /**
+   * Publishes the next batches, in one message or one batch in parts; resolves as `publish`.
+   * @param last the last batch that the log has
+   */
+  private async ship(last: number): Promise<boolean> {
+    const { messages, last: shipped, body } = this.pack(last);
+    this.options.onSend(shipped, body);
+    if (!(await this.publish(messages))) return false;
+    this.moveTo(shipped, body);
+    return true;
+  }
+
+  private moveTo(batch: number, body: Buffer): void {
+    this.shipped = batch;
+    this.lastBody = body;
+    this.lastHash = null;
+    this.options.onSend(batch, body);
+    this.options.onShipped(batch);
+  }
+
+  /** Publishes messages that belong together; resolves with false where another one had a place of theirs. @throws Fenced */
+  private async publish(messages: readonly Buffer[]): Promise<boolean> {
     const { publisher, status } = this.options;
-    const next = this.pack(last);
-    for (const message of next.messages) {
+    for (const message of messages) {
       try {
         this.sequence = await publisher.publish(message, this.sequence);
       } catch (error) {
         if (!(error instanceof OtherMessage)) throw error;
         this.adopt(error.bytes);
-        return;
+        return false;
       }
       status.add("shippedMessages", 1);
       status.add("shippedBytes", message.length);
       this.sentBytes = message.length;
     }
-    this.shipped = next.last;
-    this.release();
+    return true;
   }
 
   /**
@@ -164,23 +214,25 @@ export class Shipper {
   private adopt(bytes: Buffer): void {
     const sequence = this.sequence + 1;
     const message = readOther(bytes, sequence);
-    const { epoch, first, last, kind } = message;
-    const isNext = epoch === this.epoch && first === this.shipped + 1;
-    if (!isNext || !this.hasSame(message, bytes)) {
+    const { epoch, first, kind } = message;
+    const isNext = epoch <= this.epoch && first === this.shipped + 1;
+    if (!isNext || !this.hasSame(message)) {
       throw new Fenced(`another box wrote message ${sequence} of the stream: batch ${first} of epoch ${epoch}`);
     }
     this.sequence = sequence;
     // Of a batch in parts all are sent again; those that their rest doesn't follow are void.
-    if (kind === MessageKind.batches) this.shipped = last;
-    this.release();
+    if (kind === MessageKind.batches) this.moveTo(message.last, message.bodies.at(-1)!);
   }
 
   /** True if the log has the same batches, or the same slice of one. */
-  private hasSame({ kind, first, part, bodies }: Message, bytes: Buffer): boolean {
+  private hasSame({ kind, first, part, bodies }: Message): boolean {
     if (kind === MessageKind.base || first > this.options.progress.appendedBatch) return false;
     let at = 0;
     for (const own of this.options.log.bodies(first)) {
-      if (kind === MessageKind.part) return this.partsOf(first, own)[part - 1]?.equals(bytes) === true;
+      if (kind === MessageKind.part) {
+        const parts = this.partsOf(first, own);
+        return parts.length > 0 && readMessage(parts[part - 1]!).bodies[0]!.equals(bodies[0]!);
+      }
       if (!own.equals(bodies[at]!)) return false;
       if (++at === bodies.length) return true;
     }
@@ -193,24 +245,20 @@ export class Shipper {
     return isLarge ? packParts(this.epoch, batch, body, MAX_MESSAGE_BYTES) : [];
   }
 
-  private release(): void {
-    const { progress, logWaker } = this.options;
-    progress.release(this.shipped);
-    logWaker.wake();
-  }
-
-  private pack(last: number): { readonly messages: readonly Buffer[]; readonly last: number } {
+  /** The next messages, the last batch that they end, and its body. */
+  private pack(last: number): { readonly messages: readonly Buffer[]; readonly last: number; readonly body: Buffer } {
     const first = this.shipped + 1;
     const bodies: Buffer[] = [];
     let length = MESSAGE_HEADER_BYTES;
     for (const body of this.options.log.bodies(first)) {
       length += bytesOfBody(body);
       if (bodies.length > 0 && length > MAX_MESSAGE_BYTES) break;
-      if (length > MAX_MESSAGE_BYTES) return { messages: this.partsOf(first, body), last: first };
+      if (length > MAX_MESSAGE_BYTES) return { messages: this.partsOf(first, body), last: first, body };
       bodies.push(body);
       if (first + bodies.length > last) break;
     }
-    return { messages: [packBatches(this.epoch, first, bodies)], last: this.shipped + bodies.length };
+    const end = this.shipped + bodies.length;
+    return { messages: [packBatches(this.epoch, first, bodies)], last: end, body: bodies.at(-1)! };
   }
 }
 

@@ -25,7 +25,7 @@ export async function standbyStatus(options: StandbyStatusOptions): Promise<obje
   const { replication, progress, behind, commitTimes } = options;
   if (replication === null) return { role: "single", batch: progress.committedBatch };
   const { status, settings, releaseTimes } = replication;
-  const stream = await replication.describe();
+  const described = await replication.describe();
   return {
     role: "active",
     box: settings.box,
@@ -35,10 +35,27 @@ export async function standbyStatus(options: StandbyStatusOptions): Promise<obje
     behind_ms: Math.round(behind?.ageMs ?? 0),
     ack: settings.ack,
     commit_ms: medianMs(commitTimes),
-    stream_ms: settings.ack === "none" ? null : medianMs(releaseTimes),
+    shown_ms: settings.ack === "none" ? null : medianMs(releaseTimes),
+    ...(settings.ack === "standby" && { alone: status.get("alone") === 1, standby_batch: status.get("standbyBatch") }),
     unknown_outcomes: status.get("unknownOutcomes"),
     syncs_each_write: settings.monitors.length === 0 ? "unknown" : status.get("syncChecked") === 1,
-    stream,
+    ...described,
+  };
+}
+
+/** Resolves with this box while it isn't active, and with the stream; that is null while the nodes don't respond. */
+export async function standingByStatus(replication: Replication): Promise<object> {
+  const { status, settings, role, active } = replication;
+  const [batch, activeBatch] = [status.get("batch"), status.get("activeBatch")];
+  return {
+    role: role === "standby" ? role : "starting",
+    box: settings.box,
+    epoch: status.get("epoch"),
+    batch,
+    behind_batches: Math.max(0, activeBatch - batch),
+    active,
+    keys_equal: status.get("keysEqual") === 1,
+    ...(await replication.describe()),
   };
 }
 

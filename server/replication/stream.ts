@@ -22,7 +22,7 @@ import {
 } from "../../engine/replication/message-format.ts";
 import { systemClock } from "../../engine/util/clock.ts";
 import type { NatsLink } from "./connection.ts";
-import { BrokenStream, RefusedSetup } from "./errors.ts";
+import { BrokenStream, RefusedSetup, RemovedMessage } from "./errors.ts";
 import { MIN_STREAM_BYTES, MIN_STREAM_DAYS, RETRY_MS, STREAM_BYTES, STREAM_DAYS, SURE_MS } from "./limits.ts";
 import { Reminder, type Say } from "./reminder.ts";
 import { namesOf, type StreamNames } from "./settings.ts";
@@ -56,18 +56,31 @@ export class LogStream {
     this.say = say;
   }
 
-  /** The stream, which must be there. @throws RefusedSetup where it isn't, or is weaker than it must be */
-  async find(): Promise<StreamInfo> {
+  /**
+   * The stream; null where the nodes have none. @throws RefusedSetup where it is weaker than it must be
+   * @param sureMs how long they must say so: a node that has just begun may not know of it yet
+   */
+  async find(sureMs = SURE_MS): Promise<StreamInfo | null> {
     const { stream } = this.names;
-    const info = await this.ask("look for the stream", async () => {
-      try {
-        return await this.link.manager.streams.info(stream);
-      } catch (error) {
-        if (codeOf(error) === STREAM_NOT_FOUND) throw new RefusedSetup(`the nodes have no stream ${stream}`);
-        throw error;
-      }
-    });
-    return this.requireStrong(info);
+    for (const since = systemClock.elapsed(); ; await delay(RETRY_MS)) {
+      const info = await this.ask("look for the stream", async () => {
+        try {
+          return await this.link.manager.streams.info(stream);
+        } catch (error) {
+          if (codeOf(error) === STREAM_NOT_FOUND) return null;
+          throw error;
+        }
+      });
+      if (info !== null) return this.requireStrong(info);
+      if (systemClock.elapsed() - since >= sureMs) return null;
+    }
+  }
+
+  /** The stream, which must be there. @throws RefusedSetup where it isn't, or is weaker than it must be */
+  async require(): Promise<StreamInfo> {
+    const info = await this.find();
+    if (info === null) throw new RefusedSetup(`the nodes have no stream ${this.names.stream}`);
+    return info;
   }
 
   /** Creates the stream where it is missing. @throws RefusedSetup where it can't be, or is weaker than it must be */
@@ -144,7 +157,7 @@ export class LogStream {
   /** Where the stream ends, from its last whole batches. @throws RefusedSetup where it has something else */
   async end({ state }: StreamInfo): Promise<StreamEnd> {
     const sequence = state.last_seq;
-    if (state.messages === 0) return { sequence, epoch: 1, position: null };
+    if (state.messages === 0) return { sequence, epoch: 0, position: null };
     let epoch = 0;
     for (let at = sequence; at >= state.first_seq; ) {
       const message = await this.message(at);
@@ -165,11 +178,11 @@ export class LogStream {
     return found === null ? null : Buffer.from(found.data.buffer, found.data.byteOffset, found.data.byteLength);
   }
 
-  /** A message of the log. @throws RefusedSetup where it is something else, or was removed */
+  /** A message of the log. @throws RefusedSetup where it is something else, RemovedMessage where it is gone */
   async message(sequence: number): Promise<Message> {
     const bytes = await this.read(sequence);
+    if (bytes === null) throw new RemovedMessage(`message ${sequence} of the stream ${this.names.stream} is gone`);
     try {
-      if (bytes === null) throw new BadMessage("it was removed");
       return readMessage(bytes);
     } catch (error) {
       if (!(error instanceof BadMessage)) throw error;
@@ -237,7 +250,11 @@ function configOf({ stream, subject }: StreamNames, replicas: number): Partial<S
 }
 
 /** What of a stream's settings is weaker than it must be, as what follows its name; null where nothing is. */
-export function weaknessOf(config: StreamConfig, { subject }: StreamNames, replicas: number): string | null {
+export function weaknessOf(
+  config: StreamConfig,
+  { subject }: Pick<StreamNames, "subject">,
+  replicas: number,
+): string | null {
   const age = config.max_age / 1e6;
   const faults: readonly (readonly [boolean, string])[] = [
     [

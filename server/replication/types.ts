@@ -1,7 +1,6 @@
 /** What the gateway and the replication thread tell each other. */
-
-/** When an acknowledgement may go out: once the stream has the batch, or at once. */
-export type AckPolicy = "stream" | "none";
+import type { AckPolicy } from "../../engine/replication/release.ts";
+import type { Durability } from "../../engine/util/wal-database.ts";
 
 export interface ReplicationSettings {
   /** HOST:PORT of the nodes, this box's own first. */
@@ -15,11 +14,17 @@ export interface ReplicationSettings {
     readonly certFile: string | null;
     readonly keyFile: string | null;
   } | null;
+  /** The same on both boxes: signs what they ask each other, and seals their keys. */
+  readonly secret: string;
   /** Names the stream and its subject. */
   readonly name: string;
   /** This box. */
   readonly box: string;
+  /** How clients reach this box directly; null where they don't. */
+  readonly url: string | null;
   readonly ack: AckPolicy;
+  /** How long an acknowledgement waits for the standby alone, ms; null: for ever. */
+  readonly lostMs: number | null;
   readonly replicas: number;
   /** The nodes' monitoring addresses; none: nothing says whether the nodes sync each write. */
   readonly monitors: readonly string[];
@@ -28,18 +33,35 @@ export interface ReplicationSettings {
 /** The setup for the replication thread. */
 export interface ReplicationSetup {
   readonly settings: ReplicationSettings;
+  readonly durability: Durability;
+  readonly dataDir: string;
+  /** The folder of the keys. */
+  readonly keys: string;
   readonly journalPath: string;
   /** The folder of the log's archives. */
   readonly archives: string;
-  /** The log's end at the start. */
-  readonly end: { readonly exchange: number; readonly batch: number; readonly hash: Uint8Array };
-  /** engine/log/progress.ts */
+  /** How far a standby's log and tables are: engine/log/progress.ts. An active has another. */
   readonly progress: SharedArrayBuffer;
-  /** The wait cells of this thread and of the log. */
+  /** The wait cells of this thread, and of the projector of a standby. */
   readonly waker: SharedArrayBuffer;
-  readonly logWaker: SharedArrayBuffer;
+  readonly projectorWaker: SharedArrayBuffer;
   /** replication-status.ts */
   readonly status: SharedArrayBuffer;
+}
+
+/**
+ * How an operator asks a standby to become active: as the successor of a box that is gone; as the first of a new exchange; or
+ * with the log that it has, although the nodes lost theirs.
+ */
+export type Promotion = "" | "first" | "stream-is-lost";
+
+/** What this box is. */
+export type Role = "standby" | "active";
+
+/** The active box, as others hear it. */
+export interface ActiveBox {
+  readonly box: string;
+  readonly url: string | null;
 }
 
 /** The stream as the nodes describe it. */
@@ -59,14 +81,50 @@ export interface StreamFacts {
   readonly oldest_at: number;
 }
 
+/** Another box as its beats describe it. */
+export interface OtherBox {
+  readonly box: string;
+  readonly role: "starting" | Role;
+  readonly url: string | null;
+  readonly epoch: number;
+  readonly batch: number;
+  /** True where its keys are this box's. */
+  readonly keys_equal: boolean;
+  /** How far its clock is ahead of this box's, ms, less what a beat takes to arrive. */
+  readonly clock_ms: number;
+}
+
 /** The gateway's messages to the thread. */
-export type ReplicationRequest = "stop" | "describe";
+export type ReplicationRequest =
+  | { readonly kind: "stop" | "describe" }
+  /** To a standby: the tables are open, so what the log gets may be shown to them. */
+  | { readonly kind: "follow" }
+  /** To a standby: become active, unless another box is. */
+  | { readonly kind: "promote"; readonly how: Promotion }
+  /** To a box that is to be active: its log is open. */
+  | ({ readonly kind: "lead" } & LeadSetup);
+
+export interface LeadSetup {
+  /** The log's end at the start. */
+  readonly end: { readonly exchange: number; readonly batch: number; readonly hash: Uint8Array };
+  /** engine/log/progress.ts */
+  readonly progress: SharedArrayBuffer;
+  readonly logWaker: SharedArrayBuffer;
+}
 
 /** The thread's messages to the gateway. */
 export type ReplicationReport =
   /** The response to "describe"; null while the nodes don't respond. */
-  | { readonly kind: "stream"; readonly facts: StreamFacts | null }
+  | { readonly kind: "stream"; readonly facts: StreamFacts | null; readonly boxes: readonly OtherBox[] }
   | { readonly kind: "loaded" }
+  /** What the box is. A standby that is promoted reports it again. */
+  | { readonly kind: "role"; readonly role: Role }
+  /** The log of a standby has what the stream had, up to this batch, and has its first batches; nothing is appended before "follow". */
+  | { readonly kind: "synced"; readonly through: number }
+  /** The active box that a standby hears; null for none. */
+  | { readonly kind: "active"; readonly active: ActiveBox | null }
+  /** The response to "promote" where it isn't done. */
+  | { readonly kind: "stays"; readonly reason: string }
   /** The stream is there, and continues with this box's log. */
   | { readonly kind: "opened" }
   /** Something that an operator has to change before a start. */

@@ -5,7 +5,7 @@
 import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { collectDefaultMetrics, type Metric, type MetricType, Registry } from "prom-client";
+import { collectDefaultMetrics, type MetricType, Registry } from "prom-client";
 import { ORDER_STATUSES } from "../../engine/constants.ts";
 import { type LogProgress, Obstacle } from "../../engine/log/progress.ts";
 import { systemClock } from "../../engine/util/clock.ts";
@@ -18,7 +18,7 @@ import type { BookHistory } from "./book-history.ts";
 import { lastBackupAt } from "./last-backup.ts";
 import { METRICS_INTERVAL_MS } from "./limits.ts";
 import type { LogUpkeep } from "./log-upkeep.ts";
-import { MICROSECONDS, PREFIX, plain, type Sample, samplesOf } from "./samples.ts";
+import { Figure, MICROSECONDS, plain, type Sample, samplesOf } from "./samples.ts";
 import { addStandby, type StandbyFigures } from "./standby-metrics.ts";
 
 /** The content type of text format 0.0.4. */
@@ -54,29 +54,6 @@ export interface MetricsOptions {
   readonly sockets: () => Readonly<Record<"connections" | "subscriptions" | "plain" | "refused", number>>;
   /** Null on a single box. */
   readonly standby: StandbyFigures | null;
-}
-
-/**
- * One metric as prom-client's registry reads it, which calls `get` and nothing else. The library's own classes keep values
- * of their own by a hash of the labels, which costs a microsecond each.
- */
-class Figure {
-  readonly name: string;
-  private readonly help: string;
-  private readonly type: `${MetricType}`;
-  private readonly read: () => readonly Sample[] | Promise<readonly Sample[]>;
-
-  constructor(type: `${MetricType}`, name: string, help: string, read: Figure["read"]) {
-    this.type = type;
-    this.name = PREFIX + name;
-    this.help = help;
-    this.read = read;
-  }
-
-  async get() {
-    const { name, help, type } = this;
-    return { name, help, type, values: await this.read() };
-  }
 }
 
 /** 0 where the file does not exist. */
@@ -133,8 +110,13 @@ export class Metrics {
     return this.registry.metrics();
   }
 
-  private add(type: `${MetricType}`, name: string, help: string, read: Figure["read"]): void {
-    this.registry.registerMetric(new Figure(type, name, help, read) as unknown as Metric<string>);
+  private add(
+    type: `${MetricType}`,
+    name: string,
+    help: string,
+    read: () => readonly Sample[] | Promise<readonly Sample[]>,
+  ): void {
+    new Figure(type, name, help, read).addTo(this.registry);
   }
 
   private counter(name: string, help: string, read: () => number): void {

@@ -51,5 +51,6 @@ export function createServiceRoutes({ unready, metrics, standby }: ServiceRouteC
 function copyOf(standby: ServiceRouteContext["standby"]): object {
   if (standby === null) return {};
   const { status, held, ack } = standby;
-  return { role: "active", epoch: status.get("epoch"), behind_batches: held.batches, ack };
+  const alone = ack === "standby" ? { alone: status.get("alone") === 1 } : {};
+  return { role: "active", epoch: status.get("epoch"), behind_batches: held.batches, ack, ...alone };
 }

@@ -7,8 +7,16 @@ export const Health = closed({ status: Type.String({ description: "ok, or the re
 /** The fields after the first are those of a box whose log is copied to NATS nodes. */
 export const Readiness = closed({
   status: Type.String({ description: "ok, or the reason" }),
-  role: Type.Optional(Type.Enum(["active"], { description: "what this box is" })),
+  role: Type.Optional(Type.Enum(["active", "standby"], { description: "what this box is" })),
   epoch: Type.Optional(Type.Integer({ description: "rises by 1 with each takeover" })),
-  behind_batches: Type.Optional(Type.Integer({ description: "batches of the log that the nodes don't have yet" })),
-  ack: Type.Optional(Type.Enum(["stream", "none"], { description: "what an acknowledgement waits for" })),
+  behind_batches: Type.Optional(
+    Type.Integer({ description: "batches of the log that the others don't have yet, or that a standby lacks" }),
+  ),
+  ack: Type.Optional(Type.Enum(["standby", "stream", "none"], { description: "what an acknowledgement waits for" })),
+  alone: Type.Optional(
+    Type.Boolean({ description: "acknowledgements don't wait for a standby, although they should; with ack standby" }),
+  ),
+  active: Type.Optional(
+    Type.Union([Type.String(), Type.Null()], { description: "of a standby: the active box's address" }),
+  ),
 });

@@ -1,8 +1,8 @@
 /** The figures of the copy of the log that other boxes get: none of them exists on a single box. */
 import type { MetricType } from "prom-client";
+import type { AckPolicy } from "../../engine/replication/release.ts";
 import type { Histogram } from "../../engine/util/histogram.ts";
 import type { ReplicationStatus } from "../replication/replication-status.ts";
-import type { AckPolicy } from "../replication/types.ts";
 import { MICROSECONDS, plain, type Sample, samplesOf } from "./samples.ts";
 
 export interface StandbyFigures {
@@ -25,14 +25,16 @@ export function addStandby({ status, ack, held, commitTimes, releaseTimes }: Sta
     add("counter", `standby_${name}`, help, () => plain(read()));
   add("gauge", "standby_role", "1 for what this box is", () => [{ labels: { role: "active" }, value: 1 }]);
   add("gauge", "standby_ack", "1 for what an acknowledgement waits for", () => [{ labels: { policy: ack }, value: 1 }]);
-  gauge("epoch", "Rises by 1 with each takeover", () => status.get("epoch"));
+  gauge("epoch", "Rises by 1 with each box that becomes active", () => status.get("epoch"));
   gauge("behind_batches", "Batches of the log that the nodes don't have yet", () => held.batches);
   gauge("behind_seconds", "How long the oldest of them has waited", () => held.ageMs / 1_000);
   gauge("held_batches", "Batches that nobody may see yet", () => (ack === "none" ? 0 : held.batches));
   add("histogram", "standby_gate_seconds", "Batches from the beginning of their commit, by what had them", () => [
     ...samplesOf("standby_gate_seconds", commitTimes, MICROSECONDS, { stage: "commit" }),
-    ...(ack === "none" ? [] : samplesOf("standby_gate_seconds", releaseTimes, MICROSECONDS, { stage: "stream" })),
+    ...(ack === "none" ? [] : samplesOf("standby_gate_seconds", releaseTimes, MICROSECONDS, { stage: ack })),
   ]);
+  gauge("alone", "1 while acknowledgements don't wait for a standby, although they should", () => status.get("alone"));
+  gauge("keys_equal", "1 while a standby is heard that has the same keys", () => status.get("keysEqual"));
   counter("shipped_messages_total", "Messages that the stream has acknowledged", () => status.get("shippedMessages"));
   counter("shipped_bytes_total", "Bytes of these messages", () => status.get("shippedBytes"));
   counter("unknown_outcomes_total", "Publishes without a response in time, which were sent again", () => {

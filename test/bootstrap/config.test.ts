@@ -154,7 +154,15 @@ describe("what env files leave around a value", () => {
       STANDBY_NATS_CA: file("ca.pem", ""),
     },
     ...{ STANDBY_NATS_CERT: file("box.pem", ""), STANDBY_NATS_KEY: file("box.key", ""), STANDBY_NAME: "exchange" },
-    ...{ STANDBY_BOX: "a", STANDBY_ACK: "stream", STANDBY_REPLICAS: "3", STANDBY_MONITOR: "http://10.0.0.1:8222" },
+    ...{
+      STANDBY_BOX: "a",
+      STANDBY_URL: "https://a.example.com",
+      STANDBY_ACK: "stream",
+      STANDBY_LOST: "wait",
+      STANDBY_SECRET: "x".repeat(32),
+      STANDBY_REPLICAS: "3",
+      STANDBY_MONITOR: "http://10.0.0.1:8222",
+    },
   };
   const wrappings: readonly ((value: string) => string)[] = [
     ...[(value: string) => `"${value}"`, (value: string) => `'${value}'`, (value: string) => `\u201c${value}\u201d`],

@@ -1,10 +1,14 @@
 /** Three nodes for the tests of a file, and exchanges whose log goes there. */
-import { afterAll, beforeAll, onTestFinished } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { NatsCluster } from "../../bench/support/nats-cluster.ts";
+import { eventually } from "../support/checks.ts";
 import type { Answer, Client, OrderJson } from "../support/client.ts";
+import { TestServer, temporaryFolder } from "../support/server.ts";
 import { BUY, post, terms } from "../support/trading.ts";
 import { type TestMarket, World } from "../support/world.ts";
 import { Nodes } from "./streamed-log.ts";
+
+export const SECRET = "correct horse battery staple, thirty-two";
 
 export class TestNodes {
   cluster!: NatsCluster;
@@ -22,7 +26,14 @@ export class TestNodes {
   /** The settings of an exchange. @param name STANDBY_NAME: each test has a stream of its own */
   settings(name: string, more: Record<string, string> = {}): Record<string, string> {
     const { cluster } = this;
-    return { STANDBY_NATS: cluster.urls(), STANDBY_MONITOR: cluster.monitors, STANDBY_NAME: name, ...more };
+    return {
+      STANDBY_NATS: cluster.urls(),
+      STANDBY_MONITOR: cluster.monitors,
+      STANDBY_NAME: name,
+      STANDBY_SECRET: SECRET,
+      STANDBY_ACK: "stream",
+      ...more,
+    };
   }
 
   /** A running exchange with two users and a market, and the test's own connection to its stream. */
@@ -31,6 +42,15 @@ export class TestNodes {
     onTestFinished(() => world.server.kill());
     const stream = await Nodes.connect(this.cluster, name);
     return { world, stream, market: world.market(), user: world.user() };
+  }
+
+  /** A second box of an exchange, once it says that it stands by. @param name STANDBY_NAME */
+  async standBy(name: string, more: Record<string, string> = {}, dataDir = temporaryFolder()): Promise<TestServer> {
+    const env = this.settings(name, { STANDBY_BOX: "b", ...more });
+    const standby = TestServer.spawn({ dataDir, env });
+    onTestFinished(() => standby.kill());
+    standby.port = Number((await standby.logged(({ msg }) => msg === "standing by"))["port"]);
+    return standby;
   }
 
   /** Stops two of the three nodes until the returned function is called: nothing can be acknowledged. */
@@ -43,6 +63,15 @@ export class TestNodes {
     return thaw;
   }
 }
+
+/** What /readyz says. */
+export async function readiness(server: TestServer): Promise<Record<string, unknown>> {
+  return (await fetch(`${server.root}/readyz`)).json() as Promise<Record<string, unknown>>;
+}
+
+/** Resolves once the active box's acknowledgements wait for a standby. */
+export const paired = (active: TestServer, ms?: number): Promise<void> =>
+  eventually(async () => expect(await readiness(active)).toMatchObject({ role: "active", alone: false }), ms);
 
 /** An order by its client order id. */
 export const bid = (user: Client, market: TestMarket, name: string, price = 4_000): Promise<Answer<OrderJson>> =>

@@ -13,7 +13,7 @@ import { journalBodies, NO_NATS } from "./streamed-log.ts";
 
 const UNKNOWN = 50_000;
 const CLOSED = 50_300;
-const HELD = /the nodes that keep a copy of the log don't respond/;
+const HELD = /that keep a copy of the log don't respond/;
 
 const RESTING = 60_000;
 const MAX_BATCH = 50;

@@ -6,9 +6,12 @@ import { builtScript } from "../../bench/support/root.ts";
 import { readConfig } from "../../server/bootstrap/config.ts";
 import { weaknessOf } from "../../server/replication/stream.ts";
 
+const SECRET = "secret".repeat(6);
+
 describe("settings", () => {
   const NODES = "nats://10.0.0.1:4222,nats://10.0.0.2:4222,nats://10.0.0.3:4222";
-  const standby = (env: Record<string, string>) => readConfig({ STANDBY_NATS: NODES, ...env }).standby;
+  const standby = (env: Record<string, string>) =>
+    readConfig({ STANDBY_NATS: NODES, STANDBY_SECRET: SECRET, ...env }).standby;
 
   test("without STANDBY_NATS there is a single box", () => {
     expect(readConfig({}).standby).toBeNull();
@@ -22,9 +25,12 @@ describe("settings", () => {
       password: null,
       credsFile: null,
       tls: null,
+      secret: SECRET,
       name: "exchange",
       box: "a",
-      ack: "stream",
+      url: null,
+      ack: "standby",
+      lostMs: 10_000,
       replicas: 3,
       monitors: [],
     });
@@ -34,6 +40,9 @@ describe("settings", () => {
       ...{ tls: { caFile: null, certFile: null, keyFile: null }, monitors: ["http://10.0.0.1:8222"] },
     });
     expect(standby({ STANDBY_NATS: "10.0.0.1:80, [fd00::1]:4333" })?.nodes).toEqual(["10.0.0.1:80", "[fd00::1]:4333"]);
+    expect(standby({ STANDBY_LOST: "wait" })?.lostMs).toBeNull();
+    expect(standby({ STANDBY_LOST: "alone:3" })?.lostMs).toBe(3_000);
+    expect(standby({ STANDBY_URL: "https://a.example.com/" })?.url).toBe("https://a.example.com");
     expect(standby({})?.box).toMatch(/^[a-z0-9-]{1,32}$/);
   });
 
@@ -47,9 +56,17 @@ describe("settings", () => {
     [{ STANDBY_NATS: "nats://me:50%@10.0.0.1" }, "STANDBY_NATS has a % in its user or password"],
     [{ STANDBY_MONITOR: "http://me:x@10.0.0.1:8222" }, "STANDBY_MONITOR must have no user names"],
     [{ STANDBY_NATS: "nats://10.0.0.1,10.0.0.1:4222" }, "STANDBY_NATS names a node twice"],
+    [{ STANDBY_SECRET: "" }, "STANDBY_SECRET is required with STANDBY_NATS"],
+    [{ STANDBY_SECRET: "x".repeat(31) }, "STANDBY_SECRET must have 32 characters or more"],
     [{ STANDBY_NAME: "Exchange" }, "STANDBY_NAME must have 1 to 32 characters of a-z, 0-9 and -"],
     [{ STANDBY_BOX: "a.b" }, "STANDBY_BOX must have 1 to 32 characters"],
-    [{ STANDBY_ACK: "all" }, "STANDBY_ACK must be one of stream, none"],
+    [{ STANDBY_URL: "a.example.com" }, "STANDBY_URL must be the address of this box alone"],
+    [{ STANDBY_URL: "https://me@a.example.com" }, "STANDBY_URL must be the address of this box alone"],
+    [{ STANDBY_URL: "https://a.example.com/api" }, "STANDBY_URL must be the address of this box alone"],
+    [{ STANDBY_ACK: "all" }, "STANDBY_ACK must be one of standby, stream, none"],
+    [{ STANDBY_LOST: "alone" }, 'STANDBY_LOST must be "wait", or "alone:N"'],
+    [{ STANDBY_LOST: "alone:0" }, 'STANDBY_LOST must be "wait", or "alone:N"'],
+    [{ STANDBY_LOST: "alone:3601" }, 'STANDBY_LOST must be "wait", or "alone:N"'],
     [{ STANDBY_REPLICAS: "0" }, "STANDBY_REPLICAS must be an integer from 1 to 5"],
     [{ STANDBY_MONITOR: "10.0.0.1:8222" }, "STANDBY_MONITOR must be the nodes' monitoring URLs"],
     [{ STANDBY_NATS_CREDS: "/nowhere" }, 'STANDBY_NATS_CREDS: cannot read "/nowhere" (ENOENT)'],
@@ -60,6 +77,8 @@ describe("settings", () => {
   });
 
   test("no message repeats a password", () => {
+    expect(() => standby({ STANDBY_SECRET: `"${SECRET}"` })).toThrow(/^(?!.*secretsecret).*STANDBY_SECRET/);
+    expect(() => standby({ STANDBY_SECRET: "secret" })).toThrow(/^(?!.*secret).*STANDBY_SECRET/);
     for (const url of ["nats://me:secret@10.0.0.1/x", "http://me:secret@10.0.0.1", '"nats://me:secret@10.0.0.1"']) {
       expect(() => standby({ STANDBY_NATS: url })).toThrow(/^(?!.*secret).*STANDBY_NATS/);
     }

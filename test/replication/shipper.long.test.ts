@@ -40,18 +40,20 @@ describe.skipIf(NO_NATS)("a message in the place of ours", () => {
     const stream = new LogStream(link, name, 3, say);
     const progress = new LogProgress();
     progress.append(bodies.length);
+    progress.release(BASE);
     const shipper = new Shipper({
       log: new LogFiles({ journal: journalPath(dataDir), archives: archiveFolder(dataDir) }),
       progress,
       waker: new Waker(),
-      logWaker: new Waker(),
+      onSend: () => {},
+      onShipped: (batch) => progress.release(batch),
       publisher: new Publisher({ link, stream, onUnknown: () => {}, say }),
       status: new ReplicationStatus(),
       allowed: async () => {},
     });
     const { exchange } = readHeader(bodies[BASE - 1]!);
     const position = { exchange, batch: BASE, hash: hashOf(bodies[BASE - 1]!) };
-    await shipper.begin(await stream.end(await stream.open()), position);
+    await shipper.begin(await stream.end(await stream.open()), 1, position);
     return { bodies, shipper, progress, test: await Nodes.connect(nodes.cluster, name) };
   }
 

@@ -1,0 +1,199 @@
+/**
+ * What the boxes of an exchange tell each other ten times a second over core NATS: nothing of it is stored, and nothing of it
+ * decides who is active. The expected sequence does; beats are hints.
+ */
+import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Msg } from "@nats-io/transport-node";
+import Type from "typebox";
+import { Check } from "typebox/value";
+import { systemClock } from "../../engine/util/clock.ts";
+import type { NatsLink } from "./connection.ts";
+import { RefusedSetup } from "./errors.ts";
+import { BEAT_MS, CALL_TIMEOUT_MS, SUSPICION_MS } from "./limits.ts";
+import { namesOf } from "./settings.ts";
+import type { OtherBox, ReplicationSettings } from "./types.ts";
+
+const Content = Type.Object({
+  /** Random, of the process. */
+  instance: Type.String({ maxLength: 32 }),
+  box: Type.String({ maxLength: 32 }),
+  role: Type.Union([Type.Literal("starting"), Type.Literal("standby"), Type.Literal("active")]),
+  epoch: Type.Integer({ minimum: 0 }),
+  /** Of an active: the last batch that the stream has. Of a standby: the last one in its log. */
+  batch: Type.Integer({ minimum: 0 }),
+  /** The beginning of the batch's SHA-256, in hex; "" for none. */
+  hash: Type.String({ maxLength: 64 }),
+  /** Of its keys: KeyFiles.fingerprint. */
+  keys: Type.String({ maxLength: 64 }),
+  /** Its time when it sent this, ms since the epoch. */
+  at: Type.Integer(),
+  /** How clients reach the box directly. */
+  url: Type.Union([Type.String({ maxLength: 200 }), Type.Null()]),
+});
+/** What a box says of itself. */
+export type Beat = Type.Static<typeof Content>;
+export type OwnBeat = Omit<Beat, "instance" | "box" | "keys" | "at" | "url">;
+
+/** How a hash is written in a beat. */
+export const shortHash = (hash: Buffer | null): string => hash?.toString("hex", 0, 8) ?? "";
+
+interface Heard {
+  readonly beat: Beat;
+  /** ms, monotonic */
+  readonly at: number;
+  /** How far its clock is ahead of ours, ms. */
+  readonly clockMs: number;
+}
+
+interface BeatsOptions {
+  readonly link: NatsLink;
+  readonly settings: Pick<ReplicationSettings, "name" | "box" | "url">;
+  /** What this box says of itself. */
+  readonly own: () => OwnBeat;
+  /** The fingerprint of its keys. */
+  readonly keys: () => string;
+  /** Called with each beat of another box. */
+  readonly onBeat: (beat: Beat) => void;
+}
+
+export class Beats {
+  /** Of the latest beat of each other process; an old one goes with its box. */
+  private readonly heard = new Map<string, Heard>();
+  private readonly instance = randomBytes(8).toString("hex");
+  private readonly timer: NodeJS.Timeout;
+  private readonly link: NatsLink;
+  private readonly box: string;
+  private readonly url: string | null;
+  private readonly subject: string;
+  private readonly callSubject: string;
+  private readonly own: () => OwnBeat;
+  private readonly keys: () => string;
+  private readonly onBeat: (beat: Beat) => void;
+  /** When this process heard itself, ms: its connection works. */
+  private echoAt = Number.NEGATIVE_INFINITY;
+  /** When the first of its beats came back. */
+  private heardSince = Number.POSITIVE_INFINITY;
+
+  constructor({ link, settings, own, keys, onBeat }: BeatsOptions) {
+    const { name, box, url } = settings;
+    this.link = link;
+    this.keys = keys;
+    this.box = box;
+    this.url = url;
+    this.own = own;
+    this.onBeat = onBeat;
+    const { beat, call } = namesOf(name);
+    this.subject = `${beat}.${box}`;
+    this.callSubject = call;
+    link.nc.subscribe(`${beat}.*`, {
+      callback: (error, message) => {
+        if (error === null) this.receive(message);
+      },
+    });
+    this.timer = setInterval(() => this.send(), BEAT_MS);
+  }
+
+  /** Says once more what this box is, and nothing from then on. */
+  async end(): Promise<void> {
+    clearInterval(this.timer);
+    this.send();
+    await this.link.nc.flush();
+  }
+
+  /**
+   * Resolves with the active box, or with null once this box would have heard it. @throws RefusedSetup where another process has
+   * this box's name
+   */
+  async listen(): Promise<Beat | null> {
+    const isAlone = await this.isAlone();
+    this.answer();
+    for (;;) {
+      await this.link.connected();
+      const namesake = [...this.heard.values()].find(({ beat }) => beat.box === this.box);
+      if (namesake !== undefined) {
+        throw new RefusedSetup(`another box runs under the name ${this.box}: give each one its own STANDBY_BOX`);
+      }
+      const heardMs = systemClock.elapsed() - this.heardSince;
+      // Every box has said by then what it is.
+      const active = heardMs > 2 * BEAT_MS ? this.active() : null;
+      if (active !== null) return active;
+      if (isAlone || heardMs > SUSPICION_MS) return null;
+      await delay(BEAT_MS / 2);
+    }
+  }
+
+  /** The active box with the latest epoch; null where none was heard for SUSPICION_MS. */
+  active(): Beat | null {
+    const since = systemClock.elapsed() - SUSPICION_MS;
+    const active = [...this.heard.values()].filter(({ beat, at }) => beat.role === "active" && at > since);
+    return active.map(({ beat }) => beat).sort((a, b) => b.epoch - a.epoch)[0] ?? null;
+  }
+
+  /** The other boxes that are heard now. */
+  others(): readonly OtherBox[] {
+    const since = systemClock.elapsed() - SUSPICION_MS;
+    const own = this.keys();
+    return [...this.heard.values()]
+      .filter(({ at }) => at > since)
+      .map(({ beat: { box, role, url, epoch, batch, keys }, clockMs }) => {
+        return { box, role, url, epoch, batch, keys_equal: keys === own, clock_ms: clockMs };
+      });
+  }
+
+  /** True while this box hears itself: what it doesn't hear isn't there. */
+  get hearsItself(): boolean {
+    return systemClock.elapsed() - this.echoAt < SUSPICION_MS;
+  }
+
+  /** Resolves with whether this box hears itself, now or soon. */
+  async echo(): Promise<boolean> {
+    for (let ms = 0; ms < SUSPICION_MS && !this.hearsItself; ms += BEAT_MS) await delay(BEAT_MS);
+    return this.hearsItself;
+  }
+
+  /** Nobody takes calls: the nodes say so at once, where no box is connected to any of them. */
+  private async isAlone(): Promise<boolean> {
+    try {
+      await this.link.nc.request(this.callSubject, "", { timeout: CALL_TIMEOUT_MS });
+      return false;
+    } catch (error) {
+      return /no responders/i.test((error as Error).message);
+    }
+  }
+
+  private answer(): void {
+    this.link.nc.subscribe(this.callSubject, { callback: (_error, message) => void message.respond(this.box) });
+  }
+
+  private send(): void {
+    if (this.link.nc.isClosed()) return;
+    const { instance, box, url } = this;
+    const beat: Beat = { instance, box, url, keys: this.keys(), at: systemClock.now(), ...this.own() };
+    this.link.nc.publish(this.subject, JSON.stringify(beat));
+  }
+
+  private receive(message: Msg): void {
+    const beat = beatOf(message);
+    if (beat === null) return;
+    const now = systemClock.elapsed();
+    if (beat.instance === this.instance) {
+      this.echoAt = now;
+      this.heardSince = Math.min(this.heardSince, now);
+      return;
+    }
+    for (const [instance, { at }] of this.heard) if (now - at > SUSPICION_MS) this.heard.delete(instance);
+    this.heard.set(beat.instance, { beat, at: now, clockMs: beat.at - systemClock.now() });
+    this.onBeat(beat);
+  }
+}
+
+/** Null where it is something else. */
+function beatOf(message: Msg): Beat | null {
+  try {
+    const content: unknown = message.json();
+    return Check(Content, content) ? content : null;
+  } catch {
+    return null;
+  }
+}

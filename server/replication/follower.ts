@@ -1,0 +1,260 @@
+/**
+ * Follows the log of the active box: what comes over the subject is checked, made durable with one commit for everything that
+ * waits, and reported. What didn't come is read from the stream. Runs in the replication thread of a standby.
+ *
+ * A message comes before the nodes have acknowledged it, and may never be: only what the next message or a beat of the active
+ * confirms is shown to the tables.
+ */
+import type { Subscription } from "@nats-io/transport-node";
+import type { LogEnd } from "../../engine/log/append.ts";
+import { DivergedLog, type LogCopy } from "../../engine/log/log-copy.ts";
+import { BatchAssembler } from "../../engine/replication/batch-assembler.ts";
+import { BadMessage, type Message, MessageKind, readMessage } from "../../engine/replication/message-format.ts";
+import { assert } from "../../engine/util/assert.ts";
+import { systemClock } from "../../engine/util/clock.ts";
+import { type Beat, shortHash } from "./beats.ts";
+import type { NatsLink } from "./connection.ts";
+import { BrokenStream } from "./errors.ts";
+import { BEHIND_MS, MAX_WAITING_BYTES } from "./limits.ts";
+import type { Say } from "./reminder.ts";
+import type { LogStream } from "./stream.ts";
+import { syncLog } from "./sync.ts";
+
+const SLEEP_MS = 1_000;
+
+export interface FollowerOptions {
+  readonly link: NatsLink;
+  readonly stream: LogStream;
+  readonly log: LogCopy;
+  /** Called with where the log certainly goes on from: the tables may follow. */
+  readonly onConfirmed: (end: LogEnd) => void;
+  /** Called after each commit, and where the log is found to be whole, with its end. */
+  readonly onCommit: (end: LogEnd) => void;
+  readonly say: Say;
+  /** In which this box led or followed last; 0 for none. */
+  readonly epoch: number;
+  /** Called before anything of a later epoch is appended. @param created of the stream */
+  readonly onEpoch: (epoch: number, created: string) => void;
+}
+
+export class Follower {
+  private readonly options: FollowerOptions;
+  private readonly assembler = new BatchAssembler();
+  /** Messages that wait for the disk, oldest first, and their bytes. */
+  private waiting: Buffer[] = [];
+  private waitingBytes = 0;
+  /** Batches in the log that nothing has confirmed yet, oldest first. */
+  private unconfirmed: LogEnd[] = [];
+  private currentEpoch: number;
+  /** True where the log lacks something that the stream has. */
+  private hasGap = true;
+  /** What the active says that it has, and since when, ms; null before it said so. */
+  private behind: { readonly batch: number; readonly since: number } | null = null;
+  private failure: unknown = null;
+  private isStopping = false;
+  private isSynced = false;
+  private created = "";
+  /** Of the callers of `sync`. */
+  private readonly awaiting: (() => void)[] = [];
+  private readonly subscription: Subscription;
+  private readonly forget: () => void;
+  private wake: () => void = () => {};
+
+  constructor(options: FollowerOptions) {
+    this.options = options;
+    const { link, stream } = options;
+    this.currentEpoch = options.epoch;
+    this.subscription = link.nc.subscribe(stream.names.subject, {
+      callback: (error, message) => {
+        if (error === null) this.receive(Buffer.from(message.data));
+      },
+    });
+    // What was published meanwhile is in the stream alone.
+    this.forget = link.onTurn(() => this.fillGap());
+  }
+
+  /** The epoch of the active. */
+  get epoch(): number {
+    return this.currentEpoch;
+  }
+
+  /** Reads the stream until the log has all of it. @throws as `run` */
+  async catchUp(): Promise<void> {
+    const { stream, log } = this.options;
+    this.hasGap = false;
+    this.behind = null;
+    const info = await stream.find();
+    if (info === null) throw new BrokenStream(`the stream ${stream.names.stream} is gone`);
+    this.created = info.created;
+    const { epoch, position } = await syncLog(stream, info, log);
+    // This box may have begun to lead, and another one was faster.
+    if (!this.isSynced) this.currentEpoch = Math.min(this.currentEpoch, epoch);
+    // A new active begins where its log ends: it never had what this one has beyond that.
+    if (epoch > this.currentEpoch && position !== null && log.batch > position.batch) {
+      throw new DivergedLog(position.batch);
+    }
+    this.enter(epoch);
+    if (position !== null) this.confirmThrough(position.batch);
+    // All messages are too old: a beat of the active confirms what the log has.
+    else this.unconfirmed = log.end === null ? [] : [log.end];
+    this.isSynced = true;
+    for (const resolve of this.awaiting.splice(0)) resolve();
+  }
+
+  /** Resolves with its last batch once the log has all that the stream has by then. */
+  sync(): Promise<number> {
+    return new Promise((resolve) => {
+      this.awaiting.push(() => resolve(this.options.log.batch));
+      this.fillGap();
+    });
+  }
+
+  private enter(epoch: number): void {
+    if (epoch <= this.currentEpoch) return;
+    this.options.onEpoch(epoch, this.created);
+    this.currentEpoch = epoch;
+  }
+
+  /** Follows until `stop`, or `isDone`. @throws DivergedLog, BrokenLog, BrokenStream, RefusedSetup, SqliteError */
+  async run(isDone: () => boolean = () => false): Promise<void> {
+    while (!this.isStopping && !isDone()) {
+      if (this.failure !== null) throw this.failure;
+      if (this.isBehind()) await this.catchUp();
+      else if (this.waiting.length > 0) this.takeWaiting();
+      else await this.sleep();
+    }
+  }
+
+  /** Takes no more messages, and ends `run`. */
+  stop(): void {
+    this.isStopping = true;
+    this.subscription.unsubscribe();
+    this.forget();
+    this.wake();
+  }
+
+  /** A beat of the active box: what it has, the stream has acknowledged. */
+  hear({ epoch, batch, hash }: Beat): void {
+    if (epoch < this.currentEpoch || !this.isSynced) return;
+    const { log } = this.options;
+    if (batch > log.batch) {
+      if (this.isUpToBeat) this.behind = { batch, since: systemClock.elapsed() };
+      this.wake();
+      return;
+    }
+    if (batch === 0) return;
+    const own = log.hashOf(batch);
+    if (own !== null && shortHash(own) !== hash) {
+      this.failure = new DivergedLog(batch - 1);
+      this.wake();
+    } else this.confirm(batch);
+  }
+
+  private get isUpToBeat(): boolean {
+    return this.behind === null || this.options.log.batch >= this.behind.batch;
+  }
+
+  private isBehind(): boolean {
+    if (this.hasGap) return true;
+    return !this.isUpToBeat && systemClock.elapsed() - this.behind!.since >= BEHIND_MS;
+  }
+
+  private fillGap(): void {
+    this.hasGap = true;
+    this.wake();
+  }
+
+  private receive(bytes: Buffer): void {
+    this.waitingBytes += bytes.length;
+    if (this.waitingBytes > MAX_WAITING_BYTES) {
+      this.dropWaiting();
+      this.fillGap();
+      return;
+    }
+    this.waiting.push(bytes);
+    this.wake();
+  }
+
+  private dropWaiting(): void {
+    this.waiting = [];
+    this.waitingBytes = 0;
+  }
+
+  private takeWaiting(): void {
+    const waiting = this.waiting;
+    this.dropWaiting();
+    const bodies: Buffer[] = [];
+    let { batch } = this.options.log;
+    let confirmed = 0;
+    for (const bytes of waiting) {
+      const message = this.messageOf(bytes);
+      if (message === null) continue;
+      if (message.kind === MessageKind.base || message.first > batch + 1 || message.epoch > this.currentEpoch) {
+        // A base says where the log is, and so does a new epoch: the stream has what they follow.
+        this.hasGap = true;
+        break;
+      }
+      const whole = this.assembler.add(message);
+      bodies.push(...whole);
+      if (whole.length > 0) batch = Math.max(batch, message.last);
+      // One message is in flight at a time: the one before this was acknowledged.
+      confirmed = message.first - 1;
+    }
+    this.append(bodies);
+    this.confirm(confirmed);
+  }
+
+  /** Null for what an older active sent, which may never be stored, and for what no exchange did. */
+  private messageOf(bytes: Buffer): Message | null {
+    try {
+      const message = readMessage(bytes);
+      return message.epoch < this.currentEpoch ? null : message;
+    } catch (error) {
+      if (!(error instanceof BadMessage)) throw error;
+      this.options.say("warn", `something else wrote to the stream's subject: ${error.message}`);
+      return null;
+    }
+  }
+
+  private append(bodies: readonly Buffer[]): void {
+    if (bodies.length === 0) return;
+    const ends = this.options.log.append(bodies);
+    this.unconfirmed.push(...ends);
+    const last = ends.at(-1);
+    if (last !== undefined) this.options.onCommit(last);
+  }
+
+  /** @param batch the stream has this one, and those before it */
+  private confirm(batch: number): void {
+    const { unconfirmed } = this;
+    const kept = unconfirmed.findIndex((end) => end.batch > batch);
+    const confirmed = unconfirmed.splice(0, kept < 0 ? unconfirmed.length : kept);
+    const last = confirmed.at(-1);
+    if (last !== undefined) this.options.onConfirmed(last);
+  }
+
+  /** The stream ends with this batch. What the log has beyond it may still become a part of it. */
+  private confirmThrough(batch: number): void {
+    const { log, onConfirmed, onCommit } = this.options;
+    this.unconfirmed = [];
+    for (let at = Math.max(1, batch); at <= log.batch; at++) {
+      const end = log.endAt(at);
+      assert(end !== null, "the end of the log is in the journal");
+      if (at <= batch) onConfirmed(end);
+      else this.unconfirmed.push(end);
+    }
+    if (log.end !== null) onCommit(log.end);
+  }
+
+  private async sleep(): Promise<void> {
+    const ms = this.isUpToBeat ? SLEEP_MS : BEHIND_MS;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.wake = () => {};
+  }
+}

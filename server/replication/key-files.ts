@@ -1,0 +1,80 @@
+/** The files of `keys/`: signing keys and those of second factors, which aren't in the log. */
+import { createHash } from "node:crypto";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import Type from "typebox";
+import { Check } from "typebox/value";
+import type { Seal } from "./seal.ts";
+
+const NAME = /^[A-Za-z0-9_-]{1,100}\.json$/;
+/** Text by file name. */
+const Files = Type.Record(Type.String(), Type.String({ maxLength: 2 ** 16 }));
+type Files = Type.Static<typeof Files>;
+
+export class KeyFiles {
+  private readonly folder: string;
+  private readonly seal: Seal;
+
+  constructor(folder: string, seal: Seal) {
+    this.folder = folder;
+    this.seal = seal;
+  }
+
+  /** Tells whether two boxes have the same files, and nothing else to whom has no secret; "" where there are none. */
+  fingerprint(): string {
+    const files = this.read();
+    const names = Object.keys(files).sort();
+    if (names.length === 0) return "";
+    const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
+    return this.seal.sign(names.map((name) => `${name} ${hash(files[name]!)}`).join("\n")).slice(0, 22);
+  }
+
+  /** @param context of the response */
+  sealed(context: string): Buffer {
+    return this.seal.close(Buffer.from(JSON.stringify(this.read())), context);
+  }
+
+  /**
+   * Replaces the files with another box's. Each is whole and durable when it returns; the old ones go last.
+   * @throws WrongSecret, Error where the folder can't be written to or the content is none
+   */
+  replace(sealed: Uint8Array, context: string): void {
+    const files: unknown = JSON.parse(this.seal.open(sealed, context).toString());
+    if (!Check(Files, files) || !Object.keys(files).every((name) => NAME.test(name))) {
+      throw new Error("the other box sent something else");
+    }
+    if (Object.keys(files).length === 0) throw new Error("the other box has no keys");
+    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+    for (const [name, text] of Object.entries(files)) writeDurably(join(this.folder, name), text);
+    for (const name of Object.keys(this.read())) if (!(name in files)) rmSync(join(this.folder, name));
+    const folder = openSync(this.folder, "r");
+    fsyncSync(folder);
+    closeSync(folder);
+  }
+
+  private read(): Files {
+    if (!existsSync(this.folder)) return {};
+    const names = readdirSync(this.folder).filter((name) => NAME.test(name));
+    return Object.fromEntries(names.map((name) => [name, readFileSync(join(this.folder, name), "utf8")]));
+  }
+}
+
+function writeDurably(path: string, text: string): void {
+  const partial = `${path}.tmp`;
+  const file = openSync(partial, "w", 0o600);
+  writeSync(file, text);
+  fsyncSync(file);
+  closeSync(file);
+  renameSync(partial, path);
+}

@@ -1,0 +1,51 @@
+/**
+ * What a box was last, in `standby.json` of the data folder: a box that followed never becomes active by itself, and one that
+ * led goes on leading only where nobody led after it. Written by the replication thread, before it acts on it.
+ */
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import Type from "typebox";
+import { Check } from "typebox/value";
+
+const FILE = "standby.json";
+
+const Content = Type.Object({
+  role: Type.Union([Type.Literal("active"), Type.Literal("standby")]),
+  /** Of the stream, as the nodes say it. */
+  stream_created_at: Type.String(),
+  /** The epoch that the box led, or began to lead, or followed. */
+  epoch: Type.Integer({ minimum: 0 }),
+  /** The stream's last message, where this box led and stopped in order; else 0. */
+  sequence: Type.Integer({ minimum: 0 }),
+});
+export type StandbyFile = Type.Static<typeof Content>;
+
+/** Null where the folder has none. @throws Error where it can't be read */
+export function readStandbyFile(dataDir: string): StandbyFile | null {
+  const path = join(dataDir, FILE);
+  if (!existsSync(path)) return null;
+  const content: unknown = parsed(readFileSync(path, "utf8"));
+  if (!Check(Content, content)) throw new Error(`${path} isn't what an exchange wrote: restore or delete it`);
+  return content;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Durable when it returns. @throws Error where the folder can't be written to */
+export function writeStandbyFile(dataDir: string, content: StandbyFile): void {
+  const path = join(dataDir, FILE);
+  const file = openSync(`${path}.part`, "w", 0o600);
+  writeSync(file, `${JSON.stringify(content)}\n`);
+  fsyncSync(file);
+  closeSync(file);
+  renameSync(`${path}.part`, path);
+  const folder = openSync(dataDir, "r");
+  fsyncSync(folder);
+  closeSync(folder);
+}

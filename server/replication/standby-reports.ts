@@ -1,0 +1,92 @@
+/**
+ * What standbys say they have: the active box compares the hash with its own before it counts. Runs in the replication thread
+ * of the active.
+ */
+import type { Msg } from "@nats-io/transport-node";
+import Type from "typebox";
+import { Check } from "typebox/value";
+import type { LogEnd } from "../../engine/log/append.ts";
+import { type Beat, shortHash } from "./beats.ts";
+import type { NatsLink } from "./connection.ts";
+import { MAX_SENT_ENDS } from "./limits.ts";
+import type { Say } from "./reminder.ts";
+import { namesOf } from "./settings.ts";
+
+const Content = Type.Object({
+  /** The last batch in the standby's log, and the beginning of its SHA-256 in hex. */
+  batch: Type.Integer({ minimum: 1 }),
+  hash: Type.String({ maxLength: 64 }),
+});
+
+/** Where a message ended. */
+interface SentEnd {
+  readonly batch: number;
+  /** As in a beat. */
+  readonly hash: () => string;
+}
+
+/** A standby says that these batches are durable on its disk. */
+export function reportBatch(link: NatsLink, name: string, box: string, { batch, hash }: LogEnd): void {
+  link.nc.publish(`${namesOf(name).at}.${box}`, JSON.stringify({ batch, hash: shortHash(hash) }));
+}
+
+export class StandbyReports {
+  /** Oldest first; those before the last report are gone. */
+  private sent: SentEnd[] = [];
+  /** Boxes whose other log was reported. */
+  private readonly diverged = new Set<string>();
+  private readonly say: Say;
+  private readonly onCopy: (batch: number) => void;
+
+  /** @param onCopy called with each batch that a standby has as this box does */
+  constructor(link: NatsLink, name: string, say: Say, onCopy: (batch: number) => void) {
+    this.say = say;
+    this.onCopy = onCopy;
+    link.nc.subscribe(`${namesOf(name).at}.*`, {
+      callback: (error, message) => {
+        if (error === null) this.receive(message);
+      },
+    });
+  }
+
+  /** A message goes out that ends with this batch: reports may come before the stream's acknowledgement. */
+  expect(batch: number, hash: () => string): void {
+    if (this.sent.at(-1)?.batch === batch) return;
+    this.sent.push({ batch, hash });
+    // A standby that is further behind catches up from the stream first.
+    if (this.sent.length > MAX_SENT_ENDS) this.sent.shift();
+  }
+
+  private receive(message: Msg): void {
+    const report = reportOf(message);
+    if (report !== null) this.hear(message.subject.split(".").at(-1) ?? "", report);
+  }
+
+  /** What a standby says it has, here or in a beat. */
+  hear(box: string, report: Pick<Beat, "batch" | "hash">): void {
+    const at = this.sent.findIndex(({ batch }) => batch === report.batch);
+    const found = this.sent[at];
+    // In the middle of a message, or long ago: the standby is catching up.
+    if (found === undefined) return;
+    if (found.hash() !== report.hash) {
+      if (!this.diverged.has(box))
+        this.say("error", `the box ${box} has another batch ${report.batch}: it doesn't count`);
+      this.diverged.add(box);
+      return;
+    }
+    this.diverged.delete(box);
+    // The last one stays: a standby that comes has it, too.
+    this.sent.splice(0, at);
+    this.onCopy(report.batch);
+  }
+}
+
+/** Null where it is something else. */
+function reportOf(message: Msg): Type.Static<typeof Content> | null {
+  try {
+    const content: unknown = message.json();
+    return Check(Content, content) ? content : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,230 @@
+/** What a standby does in the replication thread: waits for a stream, follows its log, and becomes active when it may. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { LogCopy } from "../../engine/log/log-copy.ts";
+import type { LogProgress } from "../../engine/log/progress.ts";
+import type { Waker } from "../../engine/ring/waker.ts";
+import { systemClock } from "../../engine/util/clock.ts";
+import { type Beat, shortHash } from "./beats.ts";
+import type { Box } from "./box.ts";
+import { Follower } from "./follower.ts";
+import { ACTIVE_CHECK_MS, KEYS_RETRY_MS, MENDED_MS, PROMOTE_MS } from "./limits.ts";
+import type { Mailbox } from "./mailbox.ts";
+import { Reminder, type Say } from "./reminder.ts";
+import type { ReplicationStatus } from "./replication-status.ts";
+import { readStandbyFile, writeStandbyFile } from "./standby-file.ts";
+import { reportBatch } from "./standby-reports.ts";
+import type { ActiveBox, Promotion, ReplicationReport, ReplicationSettings } from "./types.ts";
+
+export interface StandbyOptions {
+  readonly box: Box;
+  readonly settings: ReplicationSettings;
+  readonly dataDir: string;
+  readonly log: LogCopy;
+  /** How far the log and the tables of this box are, and what wakes its projector. */
+  readonly progress: LogProgress;
+  readonly projector: Waker;
+  readonly status: ReplicationStatus;
+  readonly mailbox: Mailbox;
+  readonly report: (report: ReplicationReport) => void;
+  readonly say: Say;
+}
+
+export class Standby {
+  private readonly options: StandbyOptions;
+  /** Null before there is a stream. */
+  private follower: Follower | null = null;
+  private told: ActiveBox | null = null;
+  private isAsked = false;
+  private isPromoted = false;
+  /** Of the active box that was heard last: its name and the fingerprint of its keys. */
+  private heardKeys: Pick<Beat, "box" | "keys"> | null = null;
+  private keysAskedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: StandbyOptions) {
+    this.options = options;
+  }
+
+  /** Resolves once this box is to become active, with how the operator asked. @throws as Follower.run */
+  async run(): Promise<Promotion> {
+    const { box, log, report, mailbox } = this.options;
+    box.beStandby(
+      () => ({
+        role: "standby",
+        epoch: this.follower?.epoch ?? 0,
+        batch: log.batch,
+        hash: shortHash(log.end?.hash ?? null),
+      }),
+      (beat) => {
+        const { status } = this.options;
+        status.set("activeBatch", beat.batch);
+        status.set("epoch", beat.epoch);
+        this.follower?.hear(beat);
+        void this.compareKeys(beat);
+      },
+    );
+    const watch = setInterval(() => this.tellActive(), ACTIVE_CHECK_MS);
+    const promoted = new Promise<Promotion>((resolve) => {
+      mailbox.on("promote", ({ how }) => void this.answer(how, resolve));
+    });
+    report({ kind: "role", role: "standby" });
+    const following = this.follow();
+    const how = await Promise.race([promoted, following.then(() => promoted)]);
+    clearInterval(watch);
+    this.isPromoted = true;
+    this.follower?.stop();
+    // Whatever it is appending goes before the log is closed.
+    if (this.follower !== null) await following;
+    return how;
+  }
+
+  /** Resolves once the follower was stopped. */
+  private async follow(): Promise<void> {
+    const { progress, mailbox, report } = this.options;
+    await this.awaitStream();
+    if (this.isPromoted) return;
+    const follower = this.createFollower();
+    this.follower = follower;
+    // The tables need a first batch: it has the exchange's number.
+    await follower.run(() => progress.committedBatch > 0);
+    if (this.isPromoted) return;
+    const isOpen = mailbox.next("follow");
+    report({ kind: "synced", through: progress.committedBatch });
+    await isOpen;
+    await follower.run();
+  }
+
+  private async awaitStream(): Promise<void> {
+    const { box, log, dataDir, say } = this.options;
+    const { stream } = box.stream.names;
+    const reminder = new Reminder(say, false);
+    while (!this.isPromoted) {
+      const info = await box.stream.find(0);
+      if (info !== null) {
+        if (readStandbyFile(dataDir)?.role !== "standby") this.remember(0, info.created);
+        return;
+      }
+      reminder.remind(
+        log.batch === 0
+          ? `this box has no log, and the nodes have no stream ${stream}: waiting for the box that has the exchange. To begin a new exchange here: npm run admin -- standby promote --first`
+          : `the nodes have no stream ${stream}: waiting for the box that was active. If they lost it, and no other box has a later log: npm run admin -- standby promote --stream-is-lost`,
+      );
+      await delay(MENDED_MS);
+    }
+  }
+
+  /** Whatever comes of it, this box followed. */
+  private remember(epoch: number, created: string): void {
+    writeStandbyFile(this.options.dataDir, { role: "standby", stream_created_at: created, epoch, sequence: 0 });
+  }
+
+  private createFollower(): Follower {
+    const { box, settings, dataDir, log, progress, projector, status, say } = this.options;
+    const { link, stream } = box;
+    return new Follower({
+      ...{ link, stream, log, say },
+      epoch: readStandbyFile(dataDir)?.epoch ?? 0,
+      onEpoch: (epoch, created) => this.remember(epoch, created),
+      onConfirmed: ({ batch, records, at }) => {
+        progress.commit({ batch, records, at });
+        projector.wake();
+      },
+      onCommit: (end) => {
+        status.set("batch", end.batch);
+        reportBatch(link, settings.name, settings.box, end);
+      },
+    });
+  }
+
+  /** Tells the gateway which box is active whenever that changes. */
+  private tellActive(): void {
+    const { told } = this;
+    const active = this.options.box.beats.active();
+    if (active?.box === told?.box && active?.url === told?.url) return;
+    this.told = active === null ? null : { box: active.box, url: active.url };
+    this.options.report({ kind: "active", active: this.told });
+  }
+
+  /** Gets the active box's keys where this one has others. */
+  private async compareKeys({ box: from, keys }: Beat): Promise<void> {
+    const { box, status, say } = this.options;
+    this.heardKeys = { box: from, keys };
+    const isEqual = keys === box.keysPrint;
+    status.set("keysEqual", isEqual ? 1 : 0);
+    const now = systemClock.elapsed();
+    // The log must be the active's first: a box that was started by mistake loses no keys.
+    const isFollowing = this.options.progress.committedBatch > 0;
+    if (isEqual || keys === "" || !isFollowing || now - this.keysAskedAt < KEYS_RETRY_MS) return;
+    this.keysAskedAt = now;
+    try {
+      await box.fetchKeys(from);
+      say("info", `the keys are those of the box ${from} now`);
+    } catch (error) {
+      say("error", `the box ${from} has other keys, and they can't be fetched: ${(error as Error).message}`);
+    }
+  }
+
+  // ---------------------------------------------------------------- promotion
+
+  /** One request at a time: the gateway sends no second one before it has the response. */
+  private async answer(how: Promotion, promote: (how: Promotion) => void): Promise<void> {
+    if (this.isAsked) return;
+    this.isAsked = true;
+    const reason = await this.whyNot(how).catch((error: unknown) => String((error as Error).message));
+    this.isAsked = false;
+    if (reason === null) promote(how);
+    else this.options.report({ kind: "stays", reason });
+  }
+
+  /** Resolves with what speaks against becoming active; null where nothing does. */
+  private async whyNot(how: Promotion): Promise<string | null> {
+    const { box, log } = this.options;
+    await box.beats.echo();
+    const reason = this.whyNotNow();
+    if (reason !== null) return reason;
+    const info = await within(box.stream.find(), PROMOTE_MS);
+    if (info === undefined) return SILENT;
+    const isLost = info === null || info.state.messages === 0;
+    const wrong = wrongWay(how, isLost, log.batch > 0);
+    if (wrong !== null || isLost) return wrong;
+    const { follower } = this;
+    if (follower === null) return "this box hasn't found the stream yet: try again";
+    if ((await within(follower.sync(), PROMOTE_MS)) === undefined) return SILENT;
+    if (log.batch === 0) return "this box has no log yet";
+    const { heardKeys } = this;
+    if (heardKeys !== null && heardKeys.keys !== box.keysPrint) {
+      return `this box has other keys than the box ${heardKeys.box} had: copy its keys/ here first`;
+    }
+    // Another one may have become active meanwhile.
+    return this.whyNotNow();
+  }
+
+  private whyNotNow(): string | null {
+    const { beats } = this.options.box;
+    const active = beats.active();
+    if (active !== null) return `the box ${active.box} is active: stop it first`;
+    return beats.hearsItself
+      ? null
+      : "this box has no connection to NATS, so it can't tell whether another one is active";
+  }
+}
+
+const SILENT = "the nodes don't respond";
+
+function wrongWay(how: Promotion, isLost: boolean, hasLog: boolean): string | null {
+  if (!isLost) return how === "" ? null : `the stream is there: without --${how}`;
+  if (hasLog && how !== "stream-is-lost")
+    return "the nodes lost the stream: --stream-is-lost begins one with this box's log; make sure that no other box has a later one";
+  if (!hasLog && how !== "first") return "this box has no log: --first begins a new exchange";
+  return null;
+}
+
+/** Undefined where it takes longer. */
+async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+  const timeout = new AbortController();
+  const late = delay(ms, undefined, { signal: timeout.signal }).catch(() => undefined);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    timeout.abort();
+  }
+}

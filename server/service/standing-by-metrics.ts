@@ -1,0 +1,31 @@
+/** GET /metrics of a box that isn't active: what it is, how far it is behind, and prom-client's own of the process. */
+import { collectDefaultMetrics, Registry } from "prom-client";
+import type { LogProgress } from "../../engine/log/progress.ts";
+import type { Replication } from "../replication/replication.ts";
+import { Figure, plain } from "./samples.ts";
+
+export function createStandingByMetrics(
+  { status, settings }: Pick<Replication, "status" | "settings">,
+  progress: LogProgress,
+): () => Promise<string> {
+  const registry = new Registry();
+  const gauge = (name: string, help: string, read: () => number): void =>
+    new Figure("gauge", name, help, () => plain(read())).addTo(registry);
+  gauge("ready", "1 while the exchange trades, 0 while it starts or stops or after trading has stopped", () => 0);
+  new Figure("gauge", "standby_role", "1 for what this box is", () => [
+    { labels: { role: "standby" }, value: 1 },
+  ]).addTo(registry);
+  new Figure("gauge", "standby_ack", "1 for what an acknowledgement waits for", () => [
+    { labels: { policy: settings.ack }, value: 1 },
+  ]).addTo(registry);
+  gauge("standby_epoch", "Rises by 1 with each box that becomes active", () => status.get("epoch"));
+  gauge("standby_behind_batches", "Batches of the active box that this one's log lacks", () =>
+    Math.max(0, status.get("activeBatch") - status.get("batch")),
+  );
+  gauge("standby_keys_equal", "1 where this box has the active box's keys", () => status.get("keysEqual"));
+  gauge("projection_lag_batches", "Batches that the stream has and the tables lack", () =>
+    Math.max(0, progress.committedBatch - progress.projectedBatch),
+  );
+  collectDefaultMetrics({ register: registry });
+  return () => registry.metrics();
+}

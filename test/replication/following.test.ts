@@ -1,0 +1,90 @@
+/** A second box follows the log of the first, says so, and becomes active when it is asked to and nobody else is. */
+import { describe, expect, onTestFinished, test } from "vitest";
+import { admin } from "../support/admin.ts";
+import { eventually } from "../support/checks.ts";
+import { Client, type OrderJson } from "../support/client.ts";
+import { scrape } from "../support/metrics.ts";
+import { bid, paired, readiness, TestNodes } from "./cluster.ts";
+import { journalBodies, NO_NATS } from "./streamed-log.ts";
+
+const URL_OF_A = "https://a.example.com";
+
+describe.skipIf(NO_NATS)("a standby", () => {
+  const nodes = TestNodes.use();
+
+  test("has what is acknowledged, says who is active, and takes over once nobody is", async () => {
+    const both = { STANDBY_ACK: "standby" };
+    const { world, market, user } = await nodes.begin("pair", { ...both, STANDBY_BOX: "a", STANDBY_URL: URL_OF_A });
+    const { server: active } = world;
+    expect(await readiness(active)).toMatchObject({ status: "ok", role: "active", ack: "standby", alone: true });
+    await bid(user, market, "before", 1_000);
+    const standby = await nodes.standBy("pair", both);
+    await paired(active);
+    for (let i = 0; i < 5; i++) {
+      await bid(user, market, `after-${i}`, 2_000 + i);
+      // At the acknowledgement both have it; what goes on behind it may be on its way.
+      const own = journalBodies(standby.dataDir);
+      expect(own.at(-1)?.equals(journalBodies(active.dataDir)[own.length - 1]!)).toBe(true);
+      const text = Buffer.concat(own).toString("latin1");
+      expect(text).toContain(`after-${i}`);
+    }
+
+    await eventually(async () => {
+      const ready = await fetch(`${standby.root}/readyz`);
+      expect([ready.status, await ready.json()]).toEqual([
+        503,
+        { status: "standby", role: "standby", epoch: 1, behind_batches: 0, ack: "standby", active: URL_OF_A },
+      ]);
+    });
+    expect((await fetch(`${standby.root}/livez`)).status).toBe(200);
+    const { series } = await scrape(standby);
+    expect(series.get('exchange_standby_role{role="standby"}')).toBe(1);
+    expect(series.get("exchange_ready")).toBe(0);
+    for (const [method, path] of [
+      ["GET", "/"],
+      ["GET", "/api/v1/markets"],
+      ["POST", "/api/v1/orders"],
+      ["DELETE", "/nowhere"],
+    ] as const) {
+      const refused = await fetch(`${standby.root}${path}`, { method, ...(method === "POST" && { body: "{}" }) });
+      const { headers } = refused;
+      expect([refused.status, headers.get("exchange-active"), headers.get("retry-after")]).toEqual([
+        503,
+        URL_OF_A,
+        "1",
+      ]);
+      expect(await refused.json()).toMatchObject({ code: 50_300, msg: `the active is ${URL_OF_A}`, data: null });
+    }
+
+    const { out, code } = await admin(standby.dataDir, "standby", "status");
+    expect([code, JSON.parse(out)]).toMatchObject([
+      0,
+      {
+        role: "standby",
+        box: "b",
+        behind_batches: 0,
+        active: { box: "a", url: URL_OF_A },
+        stream: { name: "PX_pair" },
+      },
+    ]);
+    const early = await admin(standby.dataDir, "standby", "promote");
+    expect([early.code, early.errors]).toEqual([1, expect.stringContaining("the box a is active: stop it first")]);
+    const other = await admin(standby.dataDir, "users");
+    expect([other.code, other.errors]).toEqual([1, expect.stringContaining(`the active is ${URL_OF_A}`)]);
+    const active2 = await admin(active.dataDir, "standby", "promote");
+    expect([active2.code, active2.errors]).toEqual([1, expect.stringContaining("this box is active")]);
+
+    await active.kill();
+    await eventually(async () => {
+      const promoted = await admin(standby.dataDir, "standby", "promote");
+      expect([promoted.code, promoted.errors]).toEqual([0, ""]);
+      expect([promoted.code, JSON.parse(promoted.out)]).toMatchObject([0, { box: "b", role: "active", epoch: 2 }]);
+    });
+    await standby.ready();
+    const reader = new Client(standby, user.token);
+    onTestFinished(() => reader.close());
+    expect((await reader.all<OrderJson>("/orders")).length).toBe(6);
+    expect(await bid(reader, market, "on-b")).toMatchObject({ status: 202 });
+    await standby.stop();
+  });
+});
