@@ -7,7 +7,8 @@
  *         "PXS1"   version   kind   flags   epoch   first batch   last batch   bodies   part   of    then each body:
  *         u32      u16       u8     u8      f64     f64           f64          u32      u16    u16   u32 length, bytes
  *
- *   kind 0  base: where the stream begins; exchange number (f64), the batch before it (f64) and its SHA-256
+ *   kind 0  base: an epoch begins, or goes on without a batch; exchange number (f64), the last batch in the stream (f64) and its
+ *           SHA-256, and 16 random bytes of the process, so that no two boxes send the same
  *        1  batches: whole batches in ascending order
  *        2  part: a slice of one batch that is larger than a message. Parts that the rest doesn't follow are void
  *
@@ -28,7 +29,9 @@ const AT_LAST = 24;
 const AT_BODIES = 32;
 const AT_PART = 36;
 const AT_PARTS = 38;
-const BASE_BYTES = 16 + HASH_BYTES;
+/** Of a base: what only one process sends. */
+export const NONCE_BYTES = 16;
+const BASE_BYTES = 16 + HASH_BYTES + NONCE_BYTES;
 
 export const MessageKind = { base: 0, batches: 1, part: 2 } as const;
 export type MessageKind = (typeof MessageKind)[keyof typeof MessageKind];
@@ -76,13 +79,14 @@ export function assertMessageLayout(): void {
   assert(AT_PARTS + 2 === MESSAGE_HEADER_BYTES && AT_PART + 2 === AT_PARTS, "the parts end the header");
 }
 
-/** The message that a stream begins with. */
-export function packBase(epoch: number, { exchange, batch, hash }: LogPosition): Buffer {
-  assert(hash.length === HASH_BYTES, "a position has a hash");
+/** The message that an epoch begins with. @param nonce of the process */
+export function packBase(epoch: number, { exchange, batch, hash }: LogPosition, nonce: Buffer): Buffer {
+  assert(hash.length === HASH_BYTES && nonce.length === NONCE_BYTES, "a position has a hash, a process a nonce");
   const message = header(MessageKind.base, epoch, batch, batch, BASE_BYTES);
   message.writeDoubleLE(exchange, MESSAGE_HEADER_BYTES);
   message.writeDoubleLE(batch, MESSAGE_HEADER_BYTES + 8);
   hash.copy(message, MESSAGE_HEADER_BYTES + 16);
+  nonce.copy(message, MESSAGE_HEADER_BYTES + 16 + HASH_BYTES);
   return message;
 }
 
@@ -163,7 +167,7 @@ function bodiesOf(message: Buffer): Buffer[] {
 function baseOf(message: Buffer): LogPosition {
   if (message.length !== MESSAGE_HEADER_BYTES + BASE_BYTES) throw new BadMessage("the message is no base");
   const at = MESSAGE_HEADER_BYTES;
-  const hash = Buffer.from(message.subarray(at + 16));
+  const hash = Buffer.from(message.subarray(at + 16, at + 16 + HASH_BYTES));
   return { exchange: message.readDoubleLE(at), batch: message.readDoubleLE(at + 8), hash };
 }
 

@@ -33,6 +33,9 @@ import { COMMIT_BOUNDS, startProjector, startThread, threadLoaded } from "./thre
 
 /** How long a start that failed waits for the thread: a process that exits while one loads its modules can abort. */
 const LOADED_MS = 5_000;
+/** How long a promotion waits for the tables, and for those who asked for it to read the result. */
+const PROJECTOR_MS = 5_000;
+const CONTROL_MS = 1_000;
 
 interface StandingByOptions {
   readonly config: Config;
@@ -183,7 +186,9 @@ export class StandingBy {
     const { projector, projectorWaker, progress } = this;
     if (projector === null) return;
     this.projectorEnd ??= stopProjector({ projector, projectorWaker, progress });
-    await this.projectorEnd;
+    // A lock or a full disk may keep it: the start projects the rest.
+    await Promise.race([this.projectorEnd, delay(PROJECTOR_MS)]);
+    await projector.terminate();
   }
 
   /** Lets the log go on, and rejects when the tables can't follow. */
@@ -213,7 +218,8 @@ export class StandingBy {
       epoch: replication.status.get("epoch"),
       took_ms: withoutMs,
     });
-    await closed;
+    // A client may keep its end open.
+    await Promise.race([closed, delay(CONTROL_MS)]);
   }
 
   /** Resolves once this box is active. @throws ApiError 40900 with why it stays a standby */

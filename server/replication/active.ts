@@ -1,6 +1,5 @@
 /** What an active box does in the replication thread: ships its log, and opens it once every place has it that must. */
 import { setTimeout as delay } from "node:timers/promises";
-import { hashOf } from "../../engine/log/batch-format.ts";
 import { LogFiles } from "../../engine/log/log-files.ts";
 import { LogProgress } from "../../engine/log/progress.ts";
 import { Release } from "../../engine/replication/release.ts";
@@ -8,7 +7,7 @@ import { Waker } from "../../engine/ring/waker.ts";
 import { systemClock } from "../../engine/util/clock.ts";
 import { shortHash } from "./beats.ts";
 import type { Box } from "./box.ts";
-import { RefusedSetup } from "./errors.ts";
+import { Overtaken, RefusedSetup } from "./errors.ts";
 import { ALONE_CHECK_MS, KEYS_CHECK_MS, RETRY_MS } from "./limits.ts";
 import type { Mailbox } from "./mailbox.ts";
 import { Publisher } from "./publisher.ts";
@@ -16,7 +15,7 @@ import type { Say } from "./reminder.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
 import { holdsLog } from "./settings.ts";
 import { Shipper } from "./shipper.ts";
-import { readStandbyFile, writeStandbyFile } from "./standby-file.ts";
+import { readStandbyFile, removeStandbyFile, writeStandbyFile } from "./standby-file.ts";
 import { StandbyReports } from "./standby-reports.ts";
 import type { StreamEnd } from "./stream.ts";
 import { StreamWatch } from "./stream-watch.ts";
@@ -26,6 +25,9 @@ import type { LeadSetup, ReplicationReport, ReplicationSetup } from "./types.ts"
 class Gate {
   private readonly release: Release;
   private readonly options: GateOptions;
+  /** As of the last change. */
+  private shown = -1;
+  private wasAlone = false;
 
   constructor(options: GateOptions) {
     this.options = options;
@@ -63,6 +65,9 @@ class Gate {
 
   private open(): void {
     const { release } = this;
+    if (release.batch === this.shown && release.alone === this.wasAlone) return;
+    this.shown = release.batch;
+    this.wasAlone = release.alone;
     const { status, progress, logWaker } = this.options;
     status.set("standbyBatch", release.standby);
     status.set("alone", release.alone ? 1 : 0);
@@ -105,25 +110,32 @@ export async function lead(options: ActiveOptions): Promise<void> {
   const before = readStandbyFile(dataDir);
   const epoch = Math.max(found.epoch, before?.epoch ?? 0) + 1;
   const remember = (sequence: number): void =>
-    writeStandbyFile(dataDir, { role: "active", stream_created_at: info.created, epoch, sequence });
+    writeStandbyFile(dataDir, { role: "active", stream_created_at: info.created, epoch, sequence, keys: "" });
   remember(0);
   const progress = new LogProgress(given.progress);
   const batch = found.position?.batch ?? end.batch;
   const gate = new Gate({ setup, status, progress, logWaker: new Waker(logWaker), say, batch });
   const reports = new StandbyReports(link, settings.name, say, gate.copied);
-  reports.expect(end.batch, () => shortHash(Buffer.from(end.hash)));
+  reports.expect(end.batch, shortHash(Buffer.from(end.hash)));
   const watch = new StreamWatch({ link, stream, status, monitors: settings.monitors, say });
   const shipper = new Shipper({
     log: new LogFiles({ journal: setup.journalPath, archives: setup.archives }),
     ...{ progress, status, waker: new Waker(setup.waker), allowed: watch.allowed, onShipped: gate.shipped },
-    onSend: (last, body) => reports.expect(last, () => shortHash(hashOf(body))),
+    onSend: (last, body) => reports.expectBody(last, body),
     publisher: new Publisher({ link, stream, onUnknown: () => status.add("unknownOutcomes", 1), say }),
   });
   try {
     await shipper.begin(found, epoch, { ...end, hash: Buffer.from(end.hash) });
   } catch (error) {
-    // Whoever was faster leads.
-    if (error instanceof RefusedSetup && before !== null) writeStandbyFile(dataDir, { ...before, role: "standby" });
+    // Whoever was faster leads. A box that doesn't fit is what it was.
+    const epochBefore = before?.epoch ?? 0;
+    if (error instanceof Overtaken) {
+      const fresh = { stream_created_at: info.created, epoch: epochBefore, sequence: 0, keys: "" };
+      writeStandbyFile(dataDir, { ...(before ?? fresh), role: "standby" });
+    } else if (error instanceof RefusedSetup) {
+      if (before === null) removeStandbyFile(dataDir);
+      else writeStandbyFile(dataDir, before);
+    }
     throw error;
   }
   box.beActive(

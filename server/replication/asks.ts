@@ -44,7 +44,14 @@ export function answerAsks({ link, settings, seal, keys }: AskOptions): void {
     const why = ask === null ? "the request is none" : whyNot(ask, box, seal);
     if (ask === null || why !== null) {
       message.respond(Buffer.concat([Buffer.of(REFUSED), Buffer.from(why ?? "")]));
-    } else message.respond(Buffer.concat([Buffer.of(OK), keys.sealed(signedText(ask))]));
+    } else message.respond(sealedKeys(ask));
+  };
+  const sealedKeys = (ask: Ask): Buffer => {
+    try {
+      return Buffer.concat([Buffer.of(OK), keys.sealed(signedText(ask))]);
+    } catch (error) {
+      return Buffer.concat([Buffer.of(REFUSED), Buffer.from(`its keys/ can't be read: ${(error as Error).message}`)]);
+    }
   };
   link.nc.subscribe(`${namesOf(name).ask}.${box}`, {
     callback: (error, message) => {

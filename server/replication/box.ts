@@ -26,17 +26,19 @@ export class Box {
   private fence: (error: Fenced) => void = () => {};
 
   /** Its fingerprint, as of the last second. */
-  keysPrint: string;
+  keysPrint = "";
   readonly keys: KeyFiles;
   private readonly seal: Seal;
+  private readonly say: Say;
   private readonly settings: ReplicationSettings;
 
   /** @param keyFolder with the files of keys/ */
   constructor(link: NatsLink, settings: ReplicationSettings, keyFolder: string, say: Say) {
     this.settings = settings;
+    this.say = say;
     this.seal = new Seal(settings.secret, settings.name);
     this.keys = new KeyFiles(keyFolder, this.seal);
-    this.keysPrint = this.keys.fingerprint();
+    this.lookAtKeys();
     setInterval(() => this.lookAtKeys(), KEYS_CHECK_MS).unref();
     this.link = link;
     this.stream = new LogStream(link, settings.name, settings.replicas, say);
@@ -61,8 +63,13 @@ export class Box {
     this.lookAtKeys();
   }
 
+  /** A file may go while the folder is read. */
   private lookAtKeys(): void {
-    this.keysPrint = this.keys.fingerprint();
+    try {
+      this.keysPrint = this.keys.fingerprint();
+    } catch (error) {
+      this.say("warn", `keys/ can't be read: ${(error as Error).message}`);
+    }
   }
 
   /** This box is a standby. @param own what it says of itself @param onActive called with each beat of an active box */

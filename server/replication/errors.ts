@@ -3,6 +3,9 @@
 /** Something has to be set up differently before a start. */
 export class RefusedSetup extends Error {}
 
+/** Another box became active while this one began to. */
+export class Overtaken extends RefusedSetup {}
+
 /** A message that the stream had: it was the oldest, and the stream is full. */
 export class RemovedMessage extends RefusedSetup {}
 

@@ -33,7 +33,7 @@ export interface FollowerOptions {
   readonly say: Say;
   /** In which this box led or followed last; 0 for none. */
   readonly epoch: number;
-  /** Called before anything of a later epoch is appended. @param created of the stream */
+  /** Called with the first epoch, and before anything that comes of a later one is appended. @param created of the stream */
   readonly onEpoch: (epoch: number, created: string) => void;
 }
 
@@ -53,6 +53,7 @@ export class Follower {
   private failure: unknown = null;
   private isStopping = false;
   private isSynced = false;
+  private confirmedBatch = 0;
   private created = "";
   /** Of the callers of `sync`. */
   private readonly awaiting: (() => void)[] = [];
@@ -83,22 +84,21 @@ export class Follower {
     const { stream, log } = this.options;
     this.hasGap = false;
     this.behind = null;
+    // Whoever asks from now on wants what the stream has later.
+    const callers = this.awaiting.splice(0);
     const info = await stream.find();
     if (info === null) throw new BrokenStream(`the stream ${stream.names.stream} is gone`);
+    const isOther = info.created !== this.created;
     this.created = info.created;
     const { epoch, position } = await syncLog(stream, info, log);
-    // This box may have begun to lead, and another one was faster.
-    if (!this.isSynced) this.currentEpoch = Math.min(this.currentEpoch, epoch);
-    // A new active begins where its log ends: it never had what this one has beyond that.
-    if (epoch > this.currentEpoch && position !== null && log.batch > position.batch) {
-      throw new DivergedLog(position.batch);
-    }
-    this.enter(epoch);
+    // This box may have begun to lead, and another one was faster; or the stream is another one now.
+    if (isOther && position !== null) this.currentEpoch = epoch;
+    if (isOther || epoch > this.currentEpoch) this.enter(Math.max(epoch, this.currentEpoch));
     if (position !== null) this.confirmThrough(position.batch);
     // All messages are too old: a beat of the active confirms what the log has.
     else this.unconfirmed = log.end === null ? [] : [log.end];
     this.isSynced = true;
-    for (const resolve of this.awaiting.splice(0)) resolve();
+    for (const resolve of callers) resolve();
   }
 
   /** Resolves with its last batch once the log has all that the stream has by then. */
@@ -110,7 +110,6 @@ export class Follower {
   }
 
   private enter(epoch: number): void {
-    if (epoch <= this.currentEpoch) return;
     this.options.onEpoch(epoch, this.created);
     this.currentEpoch = epoch;
   }
@@ -228,19 +227,25 @@ export class Follower {
   private confirm(batch: number): void {
     const { unconfirmed } = this;
     const kept = unconfirmed.findIndex((end) => end.batch > batch);
-    const confirmed = unconfirmed.splice(0, kept < 0 ? unconfirmed.length : kept);
-    const last = confirmed.at(-1);
-    if (last !== undefined) this.options.onConfirmed(last);
+    const last = unconfirmed.splice(0, kept < 0 ? unconfirmed.length : kept).at(-1);
+    if (last !== undefined) this.show(last);
+  }
+
+  /** A beat may have confirmed more while the stream was read. */
+  private show(end: LogEnd): void {
+    if (end.batch <= this.confirmedBatch) return;
+    this.confirmedBatch = end.batch;
+    this.options.onConfirmed(end);
   }
 
   /** The stream ends with this batch. What the log has beyond it may still become a part of it. */
   private confirmThrough(batch: number): void {
-    const { log, onConfirmed, onCommit } = this.options;
+    const { log, onCommit } = this.options;
     this.unconfirmed = [];
     for (let at = Math.max(1, batch); at <= log.batch; at++) {
       const end = log.endAt(at);
       assert(end !== null, "the end of the log is in the journal");
-      if (at <= batch) onConfirmed(end);
+      if (at <= Math.max(batch, this.confirmedBatch)) this.show(end);
       else this.unconfirmed.push(end);
     }
     if (log.end !== null) onCommit(log.end);

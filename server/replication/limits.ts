@@ -34,6 +34,8 @@ export const BEHIND_MS = 50;
 export const MAX_WAITING_BYTES = 64 * 2 ** 20;
 /** Messages whose end an active remembers until the standby has it. */
 export const MAX_SENT_ENDS = 64;
+/** Bytes of a batch whose hash is computed only when a standby reports it. */
+export const MAX_KEPT_BODY_BYTES = 64 * 1_024;
 /** An active that has nothing to ship says so in the stream that often, ms: its messages are deleted after some days. */
 export const IDLE_MS = 6 * 3_600_000;
 /** How often the stream's settings are checked, ms. */

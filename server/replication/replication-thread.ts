@@ -42,10 +42,12 @@ function report(message: ReplicationReport): void {
 
 const say: Say = (level, text) => report({ kind: "line", level, text });
 const end = (): void => process.exit(0);
+/** Null before a node accepts it. */
+let link: NatsLink | null = null;
 
 async function run(): Promise<void> {
   mailbox.on("stop", end);
-  const link = await NatsLink.open(settings, say);
+  link = await NatsLink.open(settings, say);
   if (settings.monitors.length === 0) {
     say("warn", "STANDBY_MONITOR isn't set: nothing says whether the nodes sync each write");
   } else {
@@ -127,4 +129,6 @@ run().catch((error: unknown) => {
   const text = error instanceof Error ? (isPlain ? error.message : (error.stack ?? error.message)) : String(error);
   if (error instanceof RefusedSetup || error instanceof DivergedLog) report({ kind: "refused", reason: text });
   else report({ kind: "failed", error: text });
+  // This box is nothing any more, and says so to nobody.
+  void link?.nc.close();
 });

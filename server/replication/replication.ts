@@ -53,6 +53,8 @@ export class Replication {
   /** The active box, as a standby hears it; null for none. */
   active: ActiveBox | null = null;
   private readonly logger: Logger;
+  /** Why the thread ships nothing any more; null while it does. */
+  private failure: string | null = null;
   private isStopping = false;
   private hasEnded = false;
 
@@ -68,6 +70,8 @@ export class Replication {
       if (report.kind === "line") this.logger[report.level](report.text);
       else if (report.kind === "role") this.role = report.role;
       else if (report.kind === "active") this.active = report.active;
+      else if (report.kind === "failed") this.failure ??= report.error;
+      else if (report.kind === "refused") this.failure ??= report.reason;
     });
     worker.once("exit", () => {
       this.hasEnded = true;
@@ -100,6 +104,7 @@ export class Replication {
 
   /** Calls `fail` when the thread reports an error, throws, or ends before `stop`. */
   watch(fail: (thread: string, error: string) => void): void {
+    if (this.failure !== null) fail(NAME, this.failure);
     this.worker.on("message", (report: ReplicationReport) => {
       if (report.kind === "failed") fail(NAME, report.error);
       else if (report.kind === "refused") fail(NAME, report.reason);

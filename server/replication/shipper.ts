@@ -3,6 +3,7 @@
  * message as wait. journal.db is the queue: a start and a long outage are the same code. Runs in the replication thread.
  */
 
+import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { NO_HASH } from "../../engine/log/append.ts";
 import { hashOf } from "../../engine/log/batch-format.ts";
@@ -16,6 +17,7 @@ import {
   MESSAGE_HEADER_BYTES,
   type Message,
   MessageKind,
+  NONCE_BYTES,
   packBase,
   packBatches,
   packParts,
@@ -23,7 +25,7 @@ import {
 } from "../../engine/replication/message-format.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
 import { systemClock } from "../../engine/util/clock.ts";
-import { Fenced, OtherMessage, RefusedSetup } from "./errors.ts";
+import { Fenced, OtherMessage, Overtaken, RefusedSetup } from "./errors.ts";
 import { IDLE_MS, LARGE_MESSAGE_BYTES, MIN_GAP_MS } from "./limits.ts";
 import type { Publisher } from "./publisher.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
@@ -48,6 +50,7 @@ export interface ShipperOptions {
 
 export class Shipper {
   private readonly options: ShipperOptions;
+  private readonly nonce = randomBytes(NONCE_BYTES);
   private sequence = 0;
   private epoch = 0;
   /** The last batch that the stream has, and its body; null where it came before this start. */
@@ -67,24 +70,25 @@ export class Shipper {
   }
 
   /**
-   * Begins where the stream ends, with a message of a new epoch: what the log has beyond the stream, or else where it is. From
-   * then on the stream takes nothing from a box that was active before.
-   * @throws RefusedSetup where the stream isn't of this log, is ahead of it, or another box was faster
+   * Begins where the stream ends, with a message of a new epoch that no other process sends. From then on the stream takes
+   * nothing from a box that was active before. What the log has beyond the stream comes next.
+   * @throws RefusedSetup where the stream isn't of this log, or is ahead of it; Overtaken where another box was faster
    */
   async begin(end: StreamEnd, epoch: number, local: LogPosition): Promise<void> {
     this.sequence = end.sequence;
     this.epoch = epoch;
     this.local = local;
     this.shipped = end.position?.batch ?? local.batch;
+    this.lastHash = end.position?.hash ?? local.hash;
     this.sentAt = systemClock.elapsed();
     if (end.position !== null) this.requireSame(end.position, local);
     try {
       // Where a late message of an earlier process has the place, the next one is of the new epoch.
       let isSaid = false;
-      while (!isSaid) isSaid = await (this.shipped < local.batch ? this.ship(local.batch) : this.publishBase());
+      while (!isSaid) isSaid = await this.publishBase();
     } catch (error) {
       if (!(error instanceof Fenced)) throw error;
-      throw new RefusedSetup(`another box became active meanwhile (${error.message})`);
+      throw new Overtaken(`another box became active meanwhile (${error.message})`);
     }
     this.options.status.set("epoch", epoch);
   }
@@ -96,16 +100,15 @@ export class Shipper {
 
   /** The last batch that the stream has. */
   get position(): Omit<LogPosition, "exchange"> {
-    const { shipped: batch, lastBody, local } = this;
+    const { shipped: batch, lastBody } = this;
     if (lastBody !== null) this.lastHash ??= hashOf(lastBody);
-    else if (batch === local.batch) this.lastHash = local.hash;
     return { batch, hash: this.lastHash ?? NO_HASH };
   }
 
   /** Says where the log is. @throws as `publish` */
   private publishBase(): Promise<boolean> {
     const { exchange } = this.local;
-    return this.publish([packBase(this.epoch, { exchange, ...this.position })]);
+    return this.publish([packBase(this.epoch, { exchange, ...this.position }, this.nonce)]);
   }
 
   /** The stream ends with a batch of this log. */
@@ -215,8 +218,10 @@ export class Shipper {
     const sequence = this.sequence + 1;
     const message = readOther(bytes, sequence);
     const { epoch, first, kind } = message;
-    const isNext = epoch <= this.epoch && first === this.shipped + 1;
-    if (!isNext || !this.hasSame(message)) {
+    // Nothing of this process's epoch is another's.
+    const isOurs =
+      kind === MessageKind.base ? this.isHere(message) : first === this.shipped + 1 && this.hasSame(message);
+    if (epoch >= this.epoch || !isOurs) {
       throw new Fenced(`another box wrote message ${sequence} of the stream: batch ${first} of epoch ${epoch}`);
     }
     this.sequence = sequence;
@@ -224,9 +229,15 @@ export class Shipper {
     if (kind === MessageKind.batches) this.moveTo(message.last, message.bodies.at(-1)!);
   }
 
+  /** True if a base says that the stream ends where it does. */
+  private isHere({ base }: Message): boolean {
+    const { batch, hash } = this.position;
+    return base !== null && base.exchange === this.local.exchange && base.batch === batch && base.hash.equals(hash);
+  }
+
   /** True if the log has the same batches, or the same slice of one. */
   private hasSame({ kind, first, part, bodies }: Message): boolean {
-    if (kind === MessageKind.base || first > this.options.progress.appendedBatch) return false;
+    if (first > this.options.progress.appendedBatch) return false;
     let at = 0;
     for (const own of this.options.log.bodies(first)) {
       if (kind === MessageKind.part) {

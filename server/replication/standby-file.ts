@@ -2,7 +2,7 @@
  * What a box was last, in `standby.json` of the data folder: a box that followed never becomes active by itself, and one that
  * led goes on leading only where nobody led after it. Written by the replication thread, before it acts on it.
  */
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import Type from "typebox";
 import { Check } from "typebox/value";
@@ -17,6 +17,8 @@ const Content = Type.Object({
   epoch: Type.Integer({ minimum: 0 }),
   /** The stream's last message, where this box led and stopped in order; else 0. */
   sequence: Type.Integer({ minimum: 0 }),
+  /** The fingerprint of the keys that the active box had, where this one followed; "" while it is unknown. */
+  keys: Type.String({ maxLength: 64 }),
 });
 export type StandbyFile = Type.Static<typeof Content>;
 
@@ -35,6 +37,11 @@ function parsed(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+/** This box never took part. */
+export function removeStandbyFile(dataDir: string): void {
+  rmSync(join(dataDir, FILE), { force: true });
 }
 
 /** Durable when it returns. @throws Error where the folder can't be written to */

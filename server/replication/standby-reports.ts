@@ -6,9 +6,10 @@ import type { Msg } from "@nats-io/transport-node";
 import Type from "typebox";
 import { Check } from "typebox/value";
 import type { LogEnd } from "../../engine/log/append.ts";
+import { hashOf } from "../../engine/log/batch-format.ts";
 import { type Beat, shortHash } from "./beats.ts";
 import type { NatsLink } from "./connection.ts";
-import { MAX_SENT_ENDS } from "./limits.ts";
+import { MAX_KEPT_BODY_BYTES, MAX_SENT_ENDS } from "./limits.ts";
 import type { Say } from "./reminder.ts";
 import { namesOf } from "./settings.ts";
 
@@ -21,8 +22,10 @@ const Content = Type.Object({
 /** Where a message ended. */
 interface SentEnd {
   readonly batch: number;
-  /** As in a beat. */
-  readonly hash: () => string;
+  /** As in a beat; null until somebody asks. */
+  hash: string | null;
+  /** Null once the hash is there. */
+  body: Buffer | null;
 }
 
 /** A standby says that these batches are durable on its disk. */
@@ -50,9 +53,20 @@ export class StandbyReports {
   }
 
   /** A message goes out that ends with this batch: reports may come before the stream's acknowledgement. */
-  expect(batch: number, hash: () => string): void {
-    if (this.sent.at(-1)?.batch === batch) return;
-    this.sent.push({ batch, hash });
+  expectBody(batch: number, body: Buffer): void {
+    // A small one is hashed once a standby reports it, and stays until then.
+    const isSmall = body.length <= MAX_KEPT_BODY_BYTES;
+    this.push({ batch, hash: isSmall ? null : shortHash(hashOf(body)), body: isSmall ? body : null });
+  }
+
+  /** The log ends with this batch. @param hash as in a beat */
+  expect(batch: number, hash: string): void {
+    this.push({ batch, hash, body: null });
+  }
+
+  private push(end: SentEnd): void {
+    if (this.sent.at(-1)?.batch === end.batch) return;
+    this.sent.push(end);
     // A standby that is further behind catches up from the stream first.
     if (this.sent.length > MAX_SENT_ENDS) this.sent.shift();
   }
@@ -68,7 +82,11 @@ export class StandbyReports {
     const found = this.sent[at];
     // In the middle of a message, or long ago: the standby is catching up.
     if (found === undefined) return;
-    if (found.hash() !== report.hash) {
+    if (found.body !== null) {
+      found.hash = shortHash(hashOf(found.body));
+      found.body = null;
+    }
+    if (found.hash !== report.hash) {
       if (!this.diverged.has(box))
         this.say("error", `the box ${box} has another batch ${report.batch}: it doesn't count`);
       this.diverged.add(box);

@@ -35,9 +35,11 @@ export class Standby {
   private follower: Follower | null = null;
   private told: ActiveBox | null = null;
   private isAsked = false;
+  /** The tables are open, and follow the log. */
+  private isOpen = false;
   private isPromoted = false;
-  /** Of the active box that was heard last: its name and the fingerprint of its keys. */
-  private heardKeys: Pick<Beat, "box" | "keys"> | null = null;
+  /** The fingerprint in standby.json. */
+  private rememberedKeys = "";
   private keysAskedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: StandbyOptions) {
@@ -49,12 +51,15 @@ export class Standby {
     const { box, log, report, mailbox } = this.options;
     box.beStandby(
       () => ({
-        role: "standby",
+        // Until its tables are open it appends nothing, so it doesn't count.
+        role: this.isOpen ? "standby" : "starting",
         epoch: this.follower?.epoch ?? 0,
         batch: log.batch,
         hash: shortHash(log.end?.hash ?? null),
       }),
       (beat) => {
+        // A box that hung may say for a moment that it is still active.
+        if (beat.epoch < (this.follower?.epoch ?? 0)) return;
         const { status } = this.options;
         status.set("activeBatch", beat.batch);
         status.set("epoch", beat.epoch);
@@ -68,12 +73,14 @@ export class Standby {
     });
     report({ kind: "role", role: "standby" });
     const following = this.follow();
+    // Before there is a follower nobody awaits it once this box is promoted.
+    following.catch(() => {});
     const how = await Promise.race([promoted, following.then(() => promoted)]);
     clearInterval(watch);
     this.isPromoted = true;
     this.follower?.stop();
-    // Whatever it is appending goes before the log is closed.
-    if (this.follower !== null) await following;
+    // Whatever it is appending goes before the log is closed. Nodes that just went silent keep nobody waiting.
+    if (this.follower !== null) await Promise.race([following.catch(() => {}), delay(PROMOTE_MS)]);
     return how;
   }
 
@@ -90,19 +97,17 @@ export class Standby {
     const isOpen = mailbox.next("follow");
     report({ kind: "synced", through: progress.committedBatch });
     await isOpen;
+    this.isOpen = true;
+    this.tellBatch();
     await follower.run();
   }
 
   private async awaitStream(): Promise<void> {
-    const { box, log, dataDir, say } = this.options;
+    const { box, log, say } = this.options;
     const { stream } = box.stream.names;
     const reminder = new Reminder(say, false);
     while (!this.isPromoted) {
-      const info = await box.stream.find(0);
-      if (info !== null) {
-        if (readStandbyFile(dataDir)?.role !== "standby") this.remember(0, info.created);
-        return;
-      }
+      if ((await box.stream.find(0)) !== null) return;
       reminder.remind(
         log.batch === 0
           ? `this box has no log, and the nodes have no stream ${stream}: waiting for the box that has the exchange. To begin a new exchange here: npm run admin -- standby promote --first`
@@ -112,27 +117,30 @@ export class Standby {
     }
   }
 
-  /** Whatever comes of it, this box followed. */
-  private remember(epoch: number, created: string): void {
-    writeStandbyFile(this.options.dataDir, { role: "standby", stream_created_at: created, epoch, sequence: 0 });
-  }
-
   private createFollower(): Follower {
-    const { box, settings, dataDir, log, progress, projector, status, say } = this.options;
+    const { box, dataDir, log, progress, projector, status, say } = this.options;
     const { link, stream } = box;
     return new Follower({
       ...{ link, stream, log, say },
       epoch: readStandbyFile(dataDir)?.epoch ?? 0,
-      onEpoch: (epoch, created) => this.remember(epoch, created),
+      onEpoch: (last, created) => {
+        const keys = readStandbyFile(dataDir)?.keys ?? "";
+        writeStandbyFile(dataDir, { role: "standby", stream_created_at: created, epoch: last, sequence: 0, keys });
+      },
       onConfirmed: ({ batch, records, at }) => {
         progress.commit({ batch, records, at });
         projector.wake();
       },
       onCommit: (end) => {
         status.set("batch", end.batch);
-        reportBatch(link, settings.name, settings.box, end);
+        if (this.isOpen) this.tellBatch();
       },
     });
+  }
+
+  private tellBatch(): void {
+    const { box, settings, log } = this.options;
+    if (log.end !== null) reportBatch(box.link, settings.name, settings.box, log.end);
   }
 
   /** Tells the gateway which box is active whenever that changes. */
@@ -147,7 +155,7 @@ export class Standby {
   /** Gets the active box's keys where this one has others. */
   private async compareKeys({ box: from, keys }: Beat): Promise<void> {
     const { box, status, say } = this.options;
-    this.heardKeys = { box: from, keys };
+    this.rememberKeys(keys);
     const isEqual = keys === box.keysPrint;
     status.set("keysEqual", isEqual ? 1 : 0);
     const now = systemClock.elapsed();
@@ -161,6 +169,17 @@ export class Standby {
     } catch (error) {
       say("error", `the box ${from} has other keys, and they can't be fetched: ${(error as Error).message}`);
     }
+  }
+
+  /** Also after a restart this box knows whether it has the active's keys. */
+  private rememberKeys(keys: string): void {
+    const { dataDir } = this.options;
+    if (keys === "" || keys === this.rememberedKeys) return;
+    const file = readStandbyFile(dataDir);
+    // Before it has followed anybody, it is no standby yet.
+    if (file?.role !== "standby") return;
+    writeStandbyFile(dataDir, { ...file, keys });
+    this.rememberedKeys = keys;
   }
 
   // ---------------------------------------------------------------- promotion
@@ -184,18 +203,21 @@ export class Standby {
     const info = await within(box.stream.find(), PROMOTE_MS);
     if (info === undefined) return SILENT;
     const isLost = info === null || info.state.messages === 0;
-    const wrong = wrongWay(how, isLost, log.batch > 0);
-    if (wrong !== null || isLost) return wrong;
+    const wrong = wrongWay(how, isLost, log.batch > 0) ?? this.whyNotKeys();
+    if (wrong !== null || isLost) return wrong ?? this.whyNotNow();
     const { follower } = this;
     if (follower === null) return "this box hasn't found the stream yet: try again";
     if ((await within(follower.sync(), PROMOTE_MS)) === undefined) return SILENT;
     if (log.batch === 0) return "this box has no log yet";
-    const { heardKeys } = this;
-    if (heardKeys !== null && heardKeys.keys !== box.keysPrint) {
-      return `this box has other keys than the box ${heardKeys.box} had: copy its keys/ here first`;
-    }
     // Another one may have become active meanwhile.
     return this.whyNotNow();
+  }
+
+  private whyNotKeys(): string | null {
+    const { box, dataDir } = this.options;
+    const keys = readStandbyFile(dataDir)?.keys ?? "";
+    if (keys === "" || keys === box.keysPrint) return null;
+    return "this box has other keys than the box that it followed: copy that one's keys/ here first";
   }
 
   private whyNotNow(): string | null {

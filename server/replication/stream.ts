@@ -208,7 +208,9 @@ export class LogStream {
     for (;;) {
       await this.link.connected();
       try {
-        return await request();
+        const result = await request();
+        this.missingSince = null;
+        return result;
       } catch (error) {
         if (error instanceof RefusedSetup) throw error;
         if (codeOf(error) === STREAM_NOT_FOUND) this.countMissing();

@@ -4,11 +4,9 @@
  */
 import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { collectDefaultMetrics, type MetricType, Registry } from "prom-client";
 import { ORDER_STATUSES } from "../../engine/constants.ts";
 import { type LogProgress, Obstacle } from "../../engine/log/progress.ts";
-import { systemClock } from "../../engine/util/clock.ts";
 import type { Histogram } from "../../engine/util/histogram.ts";
 import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
@@ -16,8 +14,8 @@ import type { ExchangeTotals } from "../trading/types.ts";
 import type { Counters } from "../util/counters.ts";
 import type { BookHistory } from "./book-history.ts";
 import { lastBackupAt } from "./last-backup.ts";
-import { METRICS_INTERVAL_MS } from "./limits.ts";
 import type { LogUpkeep } from "./log-upkeep.ts";
+import { PacedText } from "./paced-text.ts";
 import { Figure, MICROSECONDS, plain, type Sample, samplesOf } from "./samples.ts";
 import { addStandby, type StandbyFigures } from "./standby-metrics.ts";
 
@@ -80,8 +78,7 @@ async function diskOf(folder: string): Promise<{ size: number; free: number }> {
 export class Metrics {
   private readonly registry = new Registry();
   private readonly options: MetricsOptions;
-  private next: Promise<string> | null = null;
-  private collectedAt = Number.NEGATIVE_INFINITY;
+  private readonly paced = new PacedText(() => this.registry.metrics());
 
   constructor(options: MetricsOptions) {
     this.options = options;
@@ -93,21 +90,9 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
   }
 
-  /**
-   * All figures, none older than this call. They are read at most once per METRICS_INTERVAL_MS, because the route is public
-   * and a read takes milliseconds: requests in between wait together for the next one.
-   */
+  /** All figures, none older than this call. */
   text(): Promise<string> {
-    this.next ??= this.collect();
-    return this.next;
-  }
-
-  private async collect(): Promise<string> {
-    // Even a delay of 0 ends the turn, so that all requests of the turn share the result.
-    await delay(Math.max(0, this.collectedAt + METRICS_INTERVAL_MS - systemClock.elapsed()));
-    this.next = null;
-    this.collectedAt = systemClock.elapsed();
-    return this.registry.metrics();
+    return this.paced.text();
   }
 
   private add(

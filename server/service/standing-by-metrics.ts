@@ -2,6 +2,7 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { LogProgress } from "../../engine/log/progress.ts";
 import type { Replication } from "../replication/replication.ts";
+import { PacedText } from "./paced-text.ts";
 import { Figure, plain } from "./samples.ts";
 
 export function createStandingByMetrics(
@@ -11,7 +12,6 @@ export function createStandingByMetrics(
   const registry = new Registry();
   const gauge = (name: string, help: string, read: () => number): void =>
     new Figure("gauge", name, help, () => plain(read())).addTo(registry);
-  gauge("ready", "1 while the exchange trades, 0 while it starts or stops or after trading has stopped", () => 0);
   new Figure("gauge", "standby_role", "1 for what this box is", () => [
     { labels: { role: "standby" }, value: 1 },
   ]).addTo(registry);
@@ -27,5 +27,6 @@ export function createStandingByMetrics(
     Math.max(0, progress.committedBatch - progress.projectedBatch),
   );
   collectDefaultMetrics({ register: registry });
-  return () => registry.metrics();
+  const paced = new PacedText(() => registry.metrics());
+  return () => paced.text();
 }

@@ -14,7 +14,7 @@ function assembled(messages: readonly Buffer[]): Buffer[] {
 
 test("whole batches and parts come in the order of the stream", () => {
   expect(parts).toHaveLength(3);
-  const base = packBase(1, { exchange: 1, batch: 3, hash: Buffer.alloc(32) });
+  const base = packBase(1, { exchange: 1, batch: 3, hash: Buffer.alloc(32) }, Buffer.alloc(16));
   const messages = [base, packBatches(1, 4, [small]), ...parts, ...others, packBatches(1, 7, [small, small])];
   expect(assembled(messages)).toEqual([small, large, other, small, small]);
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { NatsCluster } from "../../bench/support/nats-cluster.ts";
 import { eventually } from "../support/checks.ts";
 import type { Answer, Client, OrderJson } from "../support/client.ts";
+import { scrape } from "../support/metrics.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { BUY, post, terms } from "../support/trading.ts";
 import { type TestMarket, World } from "../support/world.ts";
@@ -72,6 +73,10 @@ export async function readiness(server: TestServer): Promise<Record<string, unkn
 /** Resolves once the active box's acknowledgements wait for a standby. */
 export const paired = (active: TestServer, ms?: number): Promise<void> =>
   eventually(async () => expect(await readiness(active)).toMatchObject({ role: "active", alone: false }), ms);
+
+/** Resolves once a standby has the active box's keys. */
+export const keyed = (standby: TestServer): Promise<void> =>
+  eventually(async () => expect((await scrape(standby)).series.get("exchange_standby_keys_equal")).toBe(1));
 
 /** An order by its client order id. */
 export const bid = (user: Client, market: TestMarket, name: string, price = 4_000): Promise<Answer<OrderJson>> =>

@@ -4,7 +4,7 @@ import { admin } from "../support/admin.ts";
 import { eventually } from "../support/checks.ts";
 import { Client, type OrderJson } from "../support/client.ts";
 import { scrape } from "../support/metrics.ts";
-import { bid, paired, readiness, TestNodes } from "./cluster.ts";
+import { bid, keyed, paired, readiness, TestNodes } from "./cluster.ts";
 import { journalBodies, NO_NATS } from "./streamed-log.ts";
 
 const URL_OF_A = "https://a.example.com";
@@ -20,6 +20,7 @@ describe.skipIf(NO_NATS)("a standby", () => {
     await bid(user, market, "before", 1_000);
     const standby = await nodes.standBy("pair", both);
     await paired(active);
+    await keyed(standby);
     for (let i = 0; i < 5; i++) {
       await bid(user, market, `after-${i}`, 2_000 + i);
       // At the acknowledgement both have it; what goes on behind it may be on its way.
@@ -39,7 +40,9 @@ describe.skipIf(NO_NATS)("a standby", () => {
     expect((await fetch(`${standby.root}/livez`)).status).toBe(200);
     const { series } = await scrape(standby);
     expect(series.get('exchange_standby_role{role="standby"}')).toBe(1);
-    expect(series.get("exchange_ready")).toBe(0);
+    // A standby is no exchange that isn't ready.
+    expect(series.has("exchange_ready")).toBe(false);
+    expect(series.get("exchange_standby_behind_batches")).toBe(0);
     for (const [method, path] of [
       ["GET", "/"],
       ["GET", "/api/v1/markets"],

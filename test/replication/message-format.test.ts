@@ -7,6 +7,7 @@ import {
   MAX_MESSAGE_BYTES,
   MESSAGE_HEADER_BYTES,
   MessageKind,
+  NONCE_BYTES,
   packBase,
   packBatches,
   packParts,
@@ -51,16 +52,23 @@ test("a batch in parts comes back whole, and no part is longer than a message ma
 
 test("a base says where the stream begins", () => {
   const position = { exchange: 2 ** 52 + 1, batch: 41, hash: bytes(HASH_BYTES) };
-  const read = readMessage(packBase(1, position));
+  const read = readMessage(packBase(1, position, bytes(NONCE_BYTES)));
   expect(read).toMatchObject({ kind: MessageKind.base, epoch: 1, first: 41, last: 41, bodies: [] });
   expect(read.base).toEqual(position);
+});
+
+test("no two processes say the same where a stream begins", () => {
+  const position = { exchange: 1, batch: 41, hash: bytes(HASH_BYTES) };
+  const [own, other] = [1, 2].map((fill) => packBase(1, position, Buffer.alloc(NONCE_BYTES, fill)));
+  expect(own!.equals(other!)).toBe(false);
+  expect(readMessage(own!)).toEqual(readMessage(other!));
 });
 
 test("what isn't a message is refused, whatever byte is wrong or missing", () => {
   const bodies = [bytes(40), bytes(50)];
   const whole = [
     packBatches(1, 3, bodies),
-    packBase(1, { exchange: 1, batch: 2, hash: bytes(HASH_BYTES) }),
+    packBase(1, { exchange: 1, batch: 2, hash: bytes(HASH_BYTES) }, bytes(NONCE_BYTES)),
     ...packParts(1, 3, bytes(300), 200),
   ];
   for (const message of whole) {

@@ -12,7 +12,7 @@ const stream = (epoch: number, { batch = 10, created = CREATED } = {}) => {
 };
 const written = (sequence: number) => ({ created: CREATED, sequence, end: null });
 const file = (role: "active" | "standby", epoch: number, sequence = 0) => {
-  return { role, stream_created_at: CREATED, epoch, sequence };
+  return { role, stream_created_at: CREATED, epoch, sequence, keys: "" };
 };
 const facts = (changes: Partial<RoleFacts>): RoleFacts => ({
   ...{ hasActive: false, file: null, stream: stream(3), batch: 10 },

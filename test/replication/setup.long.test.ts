@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { NatsCluster } from "../../bench/support/nats-cluster.ts";
 import { packBatches } from "../../engine/replication/message-format.ts";
 import { makeCertificate, NO_OPENSSL } from "../support/certificate.ts";
+import { eventually } from "../support/checks.ts";
 import { writeInto } from "../support/journal.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { expectRefused, post, terms } from "../support/trading.ts";
@@ -38,7 +39,7 @@ describe.skipIf(NO_NATS)("with nodes", () => {
     await expectRefusedStart(dataDir, settings("weak"), weakness);
     await stream.manager.streams.update("PX_weak", { num_replicas: 3, max_age: 3_600e9 });
     await expectRefusedStart(dataDir, settings("weak"), "the stream PX_weak keeps messages for less than 1 day");
-    await stream.manager.streams.update("PX_weak", { max_age: 86_400e9 });
+    await eventually(() => stream.manager.streams.update("PX_weak", { max_age: 86_400e9 }));
     const server = await TestServer.start({ dataDir, env: settings("weak") });
     onTestFinished(() => server.kill());
     await server.stop();

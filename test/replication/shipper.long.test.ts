@@ -53,7 +53,7 @@ describe.skipIf(NO_NATS)("a message in the place of ours", () => {
     });
     const { exchange } = readHeader(bodies[BASE - 1]!);
     const position = { exchange, batch: BASE, hash: hashOf(bodies[BASE - 1]!) };
-    await shipper.begin(await stream.end(await stream.open()), 1, position);
+    await shipper.begin(await stream.end(await stream.open()), 2, position);
     return { bodies, shipper, progress, test: await Nodes.connect(nodes.cluster, name) };
   }
 
@@ -91,11 +91,14 @@ describe.skipIf(NO_NATS)("a message in the place of ours", () => {
     expect((await own.messages()).length).toBe(2);
   });
 
-  test("an epoch after ours, and bytes that are no message, are named", async () => {
+  test("our own epoch, one after it, and bytes that are no message, are named", async () => {
     const later = await begin("later");
-    await later.test.publish(packBatches(2, BASE + 1, [later.bodies[BASE]!]), 1);
-    const text = `another box wrote message 2 of the stream: batch ${BASE + 1} of epoch 2`;
+    await later.test.publish(packBatches(3, BASE + 1, [later.bodies[BASE]!]), 1);
+    const text = `another box wrote message 2 of the stream: batch ${BASE + 1} of epoch 3`;
     await expect(later.shipper.shipThrough(BASE + 1)).rejects.toThrow(text);
+    const same = await begin("same");
+    await same.test.publish(packBatches(2, BASE + 1, [same.bodies[BASE]!]), 1);
+    await expect(same.shipper.shipThrough(BASE + 1)).rejects.toThrow("of epoch 2");
     const garbage = await begin("garbage");
     await garbage.test.publish(Buffer.from("hello"), 1);
     const words = "something else wrote message 2 of the stream: not a message of an exchange's log";

@@ -16,7 +16,7 @@ import { EFFORT } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { expectRefused } from "../support/trading.ts";
-import { bid, paired, readiness, TestNodes } from "./cluster.ts";
+import { bid, keyed, paired, readiness, TestNodes } from "./cluster.ts";
 import { folderOf, journalBodies, NO_NATS, Nodes } from "./streamed-log.ts";
 
 const SYNC_MS = 30_000;
@@ -32,6 +32,7 @@ describe.skipIf(NO_NATS)("two boxes", () => {
     onTestFinished(() => active.kill());
     const standby = await nodes.standBy(name, both);
     await paired(active);
+    await keyed(standby);
     return { active, standby, both };
   }
 
@@ -103,6 +104,7 @@ describe.skipIf(NO_NATS)("two boxes", () => {
       const box = round % 2 === 0 ? "a" : "b";
       [active, standby] = [standby, await nodes.standBy("active", { ...both, STANDBY_BOX: box })];
       await paired(active, SYNC_MS);
+      await keyed(standby);
     }
     await stopBoth(active, standby);
     await expectEqual(active.dataDir, standby.dataDir);
@@ -201,6 +203,7 @@ describe.skipIf(NO_NATS)("two boxes", () => {
     await eventually(async () => {
       for (const box of [half, empty]) expect(journalBodies(box.dataDir)).toEqual(journalBodies(dataDir));
     }, SYNC_MS);
+    await keyed(empty);
     await owner.kill();
     await eventually(async () => expect((await admin(empty.dataDir, "standby", "promote")).code).toBe(0));
     await empty.ready();
