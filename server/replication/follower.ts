@@ -98,6 +98,8 @@ export class Follower {
     // All messages are too old: a beat of the active confirms what the log has.
     else this.unconfirmed = log.end === null ? [] : [log.end];
     this.isSynced = true;
+    // What beats said meanwhile may be waiting here.
+    this.behind = null;
     for (const resolve of callers) resolve();
   }
 
@@ -118,8 +120,10 @@ export class Follower {
   async run(isDone: () => boolean = () => false): Promise<void> {
     while (!this.isStopping && !isDone()) {
       if (this.failure !== null) throw this.failure;
-      if (this.isBehind()) await this.catchUp();
+      if (this.hasGap) await this.catchUp();
+      // What came while the stream was read continues it: nothing of that is read again.
       else if (this.waiting.length > 0) this.takeWaiting();
+      else if (this.isBehind()) await this.catchUp();
       else await this.sleep();
     }
   }
@@ -154,7 +158,6 @@ export class Follower {
   }
 
   private isBehind(): boolean {
-    if (this.hasGap) return true;
     return !this.isUpToBeat && systemClock.elapsed() - this.behind!.since >= BEHIND_MS;
   }
 
