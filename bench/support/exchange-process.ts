@@ -1,9 +1,8 @@
 /** Runs the built exchange in its own process, on a free port of 127.0.0.1, with a given data folder. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { sendRequest } from "../../server/control/control-socket.ts";
-import { controlPath } from "../../server/util/data-folder.ts";
 import { Child } from "./child.ts";
+import { asksToBegin, beginExchange } from "./first-start.ts";
 import { START_OPTIONS } from "./start-options.ts";
 
 const STOP_DEADLINE_MS = 15_000;
@@ -33,11 +32,6 @@ interface Ready {
   readonly msg: string;
   readonly port: number;
   readonly restored: number;
-}
-
-/** Of a new exchange whose log goes to NATS, an operator says that it begins here. */
-function begin(dataDir: string): void {
-  void sendRequest(controlPath(dataDir), { command: "standby promote", args: ["first"] });
 }
 
 export class ExchangeProcess {
@@ -80,7 +74,7 @@ export class ExchangeProcess {
     const ready = await child.line((line) => {
       const entry = JSON.parse(line) as Ready;
       if (entry.level >= ERROR_LEVEL) trouble.push(line);
-      if (entry.msg.includes("npm run admin -- standby promote --first")) begin(dataDir);
+      if (asksToBegin(entry.msg)) void beginExchange(dataDir).catch((error: Error) => trouble.push(error.message));
       return entry.msg === "ready" ? entry : undefined;
     });
     return new ExchangeProcess(child, ready, performance.now() - start, trouble);

@@ -40,8 +40,13 @@ export function readLogEnd(db: Database.Database): LogEnd | null {
   const select = db.prepare("SELECT number, body FROM batches ORDER BY number DESC LIMIT 1").raw();
   const [row, body] = (select.get() ?? []) as [number?, Buffer?];
   if (row === undefined || body === undefined) return null;
-  const { exchange, batch, recordsBefore, records, at } = headerOf(row, body);
-  if (batch !== row) throw new BrokenLog(`journal.db has batch ${batch} in the place of batch ${row}`);
+  const header = headerOf(row, body);
+  if (header.batch !== row) throw new BrokenLog(`journal.db has batch ${header.batch} in the place of batch ${row}`);
+  return endAfter(header, body);
+}
+
+/** Where the log ends with a batch. */
+export function endAfter({ exchange, batch, recordsBefore, records, at }: BatchHeader, body: Buffer): LogEnd {
   return { exchange, batch, records: recordsBefore + records, at, hash: hashOf(body) };
 }
 

@@ -5,7 +5,7 @@
 import type Database from "better-sqlite3";
 import { assert } from "../util/assert.ts";
 import { emptyWal } from "../util/wal-database.ts";
-import { type LogEnd, NO_HASH, readLogEnd } from "./append.ts";
+import { endAfter, type LogEnd, NO_HASH, readLogEnd } from "./append.ts";
 import { type BatchHeader, hashOf, previousHash, readHeader } from "./batch-format.ts";
 import { BrokenLog } from "./broken-log.ts";
 
@@ -14,12 +14,9 @@ const WAL_PAGES = 1_000;
 
 /** A batch that belongs to a log that went on separately. */
 export class DivergedLog extends Error {
-  /** The last batch that both logs may share. */
-  readonly batch: number;
-
+  /** @param batch the last one that both logs may share */
   constructor(batch: number) {
     super(`this box's log isn't the stream's: they went on separately after batch ${batch}`);
-    this.batch = batch;
   }
 }
 
@@ -111,10 +108,6 @@ export class LogCopy {
     emptyWal(this.db);
     this.db.close();
   }
-}
-
-function endAfter({ exchange, batch, recordsBefore, records, at }: BatchHeader, body: Buffer): LogEnd {
-  return { exchange, batch, records: recordsBefore + records, at, hash: hashOf(body) };
 }
 
 function headerOf(body: Buffer): BatchHeader {

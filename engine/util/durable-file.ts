@@ -21,9 +21,16 @@ export function publishFile(partial: string, path: string): void {
   syncPath(dirname(path));
 }
 
-/** Writes a file through `write`, readable by its owner only. If that throws, nothing is left. @returns what `write` returns */
-export function writeDurably<T>(path: string, write: (append: (bytes: Uint8Array) => void, partial: string) => T): T {
-  const partial = path + PARTIAL;
+/**
+ * Writes a file through `write`, readable by its owner only. If that throws, nothing is left.
+ * @param ending of the file until it is complete @returns what `write` returns
+ */
+export function writeDurably<T>(
+  path: string,
+  write: (append: (bytes: Uint8Array) => void, partial: string) => T,
+  ending = PARTIAL,
+): T {
+  const partial = path + ending;
   const descriptor = openSync(partial, "w", 0o600);
   let result: T;
   try {

@@ -250,7 +250,7 @@ export class StandingBy {
       status: "standby",
       role,
       epoch: status.get("epoch"),
-      behind_batches: Math.max(0, status.get("activeBatch") - status.get("batch")),
+      behind_batches: status.behindBatches,
       ack: settings.ack,
       active: active?.url ?? null,
     };

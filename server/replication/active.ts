@@ -128,9 +128,8 @@ export async function lead(options: ActiveOptions): Promise<void> {
     await shipper.begin(found, epoch, { ...end, hash: Buffer.from(end.hash) });
   } catch (error) {
     // Whoever was faster leads. A box that doesn't fit is what it was.
-    const epochBefore = before?.epoch ?? 0;
     if (error instanceof Overtaken) {
-      const fresh = { stream_created_at: info.created, epoch: epochBefore, sequence: 0, keys: "" };
+      const fresh = { stream_created_at: info.created, epoch: 0, sequence: 0, keys: "" };
       writeStandbyFile(dataDir, { ...(before ?? fresh), role: "standby" });
     } else if (error instanceof RefusedSetup) {
       if (before === null) removeStandbyFile(dataDir);

@@ -2,9 +2,9 @@
 import { randomBytes } from "node:crypto";
 import type { Msg } from "@nats-io/transport-node";
 import Type from "typebox";
-import { Check } from "typebox/value";
 import { systemClock } from "../../engine/util/clock.ts";
 import type { NatsLink } from "./connection.ts";
+import { contentOf } from "./core-message.ts";
 import type { KeyFiles } from "./key-files.ts";
 import { ASK_TIMEOUT_MS, ASK_VALID_MS } from "./limits.ts";
 import type { Seal } from "./seal.ts";
@@ -40,7 +40,7 @@ interface AskOptions {
 export function answerAsks({ link, settings, seal, keys }: AskOptions): void {
   const { name, box } = settings;
   const respond = (message: Msg): void => {
-    const ask = askOf(message);
+    const ask = contentOf(Ask, message);
     const why = ask === null ? "the request is none" : whyNot(ask, box, seal);
     if (ask === null || why !== null) {
       message.respond(Buffer.concat([Buffer.of(REFUSED), Buffer.from(why ?? "")]));
@@ -81,14 +81,4 @@ export async function fetchKeys({ link, settings, seal, keys }: AskOptions, from
   const { data } = await link.nc.request(subject, JSON.stringify(ask), { timeout: ASK_TIMEOUT_MS });
   if (data[0] !== OK) throw new Error(Buffer.from(data.subarray(1)).toString());
   keys.replace(data.subarray(1), signedText(unsigned));
-}
-
-/** Null where it is something else. */
-function askOf(message: Msg): Ask | null {
-  try {
-    const content: unknown = message.json();
-    return Check(Ask, content) ? content : null;
-  } catch {
-    return null;
-  }
 }

@@ -6,9 +6,9 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Msg } from "@nats-io/transport-node";
 import Type from "typebox";
-import { Check } from "typebox/value";
 import { systemClock } from "../../engine/util/clock.ts";
 import type { NatsLink } from "./connection.ts";
+import { contentOf } from "./core-message.ts";
 import { RefusedSetup } from "./errors.ts";
 import { BEAT_MS, CALL_TIMEOUT_MS, SUSPICION_MS } from "./limits.ts";
 import { namesOf } from "./settings.ts";
@@ -174,7 +174,7 @@ export class Beats {
   }
 
   private receive(message: Msg): void {
-    const beat = beatOf(message);
+    const beat = contentOf(Content, message);
     if (beat === null) return;
     const now = systemClock.elapsed();
     if (beat.instance === this.instance) {
@@ -185,15 +185,5 @@ export class Beats {
     for (const [instance, { at }] of this.heard) if (now - at > SUSPICION_MS) this.heard.delete(instance);
     this.heard.set(beat.instance, { beat, at: now, clockMs: beat.at - systemClock.now() });
     this.onBeat(beat);
-  }
-}
-
-/** Null where it is something else. */
-function beatOf(message: Msg): Beat | null {
-  try {
-    const content: unknown = message.json();
-    return Check(Content, content) ? content : null;
-  } catch {
-    return null;
   }
 }

@@ -1,8 +1,7 @@
 /** The connection, the stream and the other boxes, in either role. Owned by the replication thread. */
 
 import { answerAsks, fetchKeys } from "./asks.ts";
-import type { Beat, OwnBeat } from "./beats.ts";
-import { Beats } from "./beats.ts";
+import { type Beat, Beats, type OwnBeat } from "./beats.ts";
 import type { NatsLink } from "./connection.ts";
 import { Fenced } from "./errors.ts";
 import { KeyFiles } from "./key-files.ts";

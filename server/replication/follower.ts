@@ -80,7 +80,7 @@ export class Follower {
   }
 
   /** Reads the stream until the log has all of it. @throws as `run` */
-  async catchUp(): Promise<void> {
+  private async catchUp(): Promise<void> {
     const { stream, log } = this.options;
     this.hasGap = false;
     this.behind = null;

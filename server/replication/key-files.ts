@@ -1,23 +1,15 @@
 /** The files of `keys/`: signing keys and those of second factors, which aren't in the log. */
 import { createHash } from "node:crypto";
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import Type from "typebox";
 import { Check } from "typebox/value";
+import { syncPath, writeDurably } from "../../engine/util/durable-file.ts";
 import type { Seal } from "./seal.ts";
 
 const NAME = /^[A-Za-z0-9_-]{1,100}\.json$/;
+/** What a start removes from the folder. */
+const PARTIAL_KEY = ".tmp";
 /** Text by file name. */
 const Files = Type.Record(Type.String(), Type.String({ maxLength: 2 ** 16 }));
 type Files = Type.Static<typeof Files>;
@@ -56,11 +48,11 @@ export class KeyFiles {
     }
     if (Object.keys(files).length === 0) throw new Error("the other box has no keys");
     mkdirSync(this.folder, { recursive: true, mode: 0o700 });
-    for (const [name, text] of Object.entries(files)) writeDurably(join(this.folder, name), text);
+    for (const [name, text] of Object.entries(files)) {
+      writeDurably(join(this.folder, name), (append) => append(Buffer.from(text)), PARTIAL_KEY);
+    }
     for (const name of Object.keys(this.read())) if (!(name in files)) rmSync(join(this.folder, name));
-    const folder = openSync(this.folder, "r");
-    fsyncSync(folder);
-    closeSync(folder);
+    syncPath(this.folder);
   }
 
   private read(): Files {
@@ -68,13 +60,4 @@ export class KeyFiles {
     const names = readdirSync(this.folder).filter((name) => NAME.test(name));
     return Object.fromEntries(names.map((name) => [name, readFileSync(join(this.folder, name), "utf8")]));
   }
-}
-
-function writeDurably(path: string, text: string): void {
-  const partial = `${path}.tmp`;
-  const file = openSync(partial, "w", 0o600);
-  writeSync(file, text);
-  fsyncSync(file);
-  closeSync(file);
-  renameSync(partial, path);
 }

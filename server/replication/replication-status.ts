@@ -31,6 +31,11 @@ export class ReplicationStatus {
     return Number(Atomics.load(this.cells, FIELDS.indexOf(field)));
   }
 
+  /** Of a standby: batches of the active box that its log lacks. */
+  get behindBatches(): number {
+    return Math.max(0, this.get("activeBatch") - this.get("batch"));
+  }
+
   set(field: Field, value: number): void {
     Atomics.store(this.cells, FIELDS.indexOf(field), BigInt(value));
   }

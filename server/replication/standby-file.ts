@@ -2,10 +2,11 @@
  * What a box was last, in `standby.json` of the data folder: a box that followed never becomes active by itself, and one that
  * led goes on leading only where nobody led after it. Written by the replication thread, before it acts on it.
  */
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import Type from "typebox";
 import { Check } from "typebox/value";
+import { writeDurably } from "../../engine/util/durable-file.ts";
 
 const FILE = "standby.json";
 
@@ -46,13 +47,5 @@ export function removeStandbyFile(dataDir: string): void {
 
 /** Durable when it returns. @throws Error where the folder can't be written to */
 export function writeStandbyFile(dataDir: string, content: StandbyFile): void {
-  const path = join(dataDir, FILE);
-  const file = openSync(`${path}.part`, "w", 0o600);
-  writeSync(file, `${JSON.stringify(content)}\n`);
-  fsyncSync(file);
-  closeSync(file);
-  renameSync(`${path}.part`, path);
-  const folder = openSync(dataDir, "r");
-  fsyncSync(folder);
-  closeSync(folder);
+  writeDurably(join(dataDir, FILE), (append) => append(Buffer.from(`${JSON.stringify(content)}\n`)));
 }

@@ -4,11 +4,11 @@
  */
 import type { Msg } from "@nats-io/transport-node";
 import Type from "typebox";
-import { Check } from "typebox/value";
 import type { LogEnd } from "../../engine/log/append.ts";
 import { hashOf } from "../../engine/log/batch-format.ts";
 import { type Beat, shortHash } from "./beats.ts";
 import type { NatsLink } from "./connection.ts";
+import { contentOf } from "./core-message.ts";
 import { MAX_KEPT_BODY_BYTES, MAX_SENT_ENDS } from "./limits.ts";
 import type { Say } from "./reminder.ts";
 import { namesOf } from "./settings.ts";
@@ -72,7 +72,7 @@ export class StandbyReports {
   }
 
   private receive(message: Msg): void {
-    const report = reportOf(message);
+    const report = contentOf(Content, message);
     if (report !== null) this.hear(message.subject.split(".").at(-1) ?? "", report);
   }
 
@@ -96,15 +96,5 @@ export class StandbyReports {
     // The last one stays: a standby that comes has it, too.
     this.sent.splice(0, at);
     this.onCopy(report.batch);
-  }
-}
-
-/** Null where it is something else. */
-function reportOf(message: Msg): Type.Static<typeof Content> | null {
-  try {
-    const content: unknown = message.json();
-    return Check(Content, content) ? content : null;
-  } catch {
-    return null;
   }
 }

@@ -46,13 +46,12 @@ export async function standbyStatus(options: StandbyStatusOptions): Promise<obje
 /** Resolves with this box while it isn't active, and with the stream; that is null while the nodes don't respond. */
 export async function standingByStatus(replication: Replication): Promise<object> {
   const { status, settings, role, active } = replication;
-  const [batch, activeBatch] = [status.get("batch"), status.get("activeBatch")];
   return {
     role: role === "standby" ? role : "starting",
     box: settings.box,
     epoch: status.get("epoch"),
-    batch,
-    behind_batches: Math.max(0, activeBatch - batch),
+    batch: status.get("batch"),
+    behind_batches: status.behindBatches,
     active,
     keys_equal: status.get("keysEqual") === 1,
     ...(await replication.describe()),

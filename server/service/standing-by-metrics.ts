@@ -19,9 +19,7 @@ export function createStandingByMetrics(
     { labels: { policy: settings.ack }, value: 1 },
   ]).addTo(registry);
   gauge("standby_epoch", "Rises by 1 with each box that becomes active", () => status.get("epoch"));
-  gauge("standby_behind_batches", "Batches of the active box that this one's log lacks", () =>
-    Math.max(0, status.get("activeBatch") - status.get("batch")),
-  );
+  gauge("standby_behind_batches", "Batches of the active box that this one's log lacks", () => status.behindBatches);
   gauge("standby_keys_equal", "1 where this box has the active box's keys", () => status.get("keysEqual"));
   gauge("projection_lag_batches", "Batches that the stream has and the tables lack", () =>
     Math.max(0, progress.committedBatch - progress.projectedBatch),

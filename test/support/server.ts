@@ -9,10 +9,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { asksToBegin, beginExchange } from "../../bench/support/first-start.ts";
 import { builtScript } from "../../bench/support/root.ts";
 import type { Seed } from "../../server/bootstrap/seed.ts";
-import { sendRequest } from "../../server/control/control-socket.ts";
-import { controlPath, keyFolder } from "../../server/util/data-folder.ts";
+import { keyFolder } from "../../server/util/data-folder.ts";
 import { atFileEnd } from "./file-end.ts";
 
 const MAIN = fileURLToPath(builtScript("main.js"));
@@ -127,12 +127,6 @@ export class TestServer {
     return server;
   }
 
-  /** Of a new exchange whose log goes to NATS, an operator says that it begins here. */
-  private async begin(): Promise<void> {
-    const response = await sendRequest(controlPath(this.dataDir), { command: "standby promote", args: ["first"] });
-    if (response?.code !== 0) throw new Error(`not promoted: ${JSON.stringify(response)}`);
-  }
-
   /** Starts a server that must refuse to start; returns its exit code and its stderr. */
   static async refuse(options: ServerOptions): Promise<{ code: number | null; errors: string }> {
     const server = new TestServer(options);
@@ -166,9 +160,8 @@ export class TestServer {
   /** Resolves when the server logs that it is ready. */
   async ready(): Promise<void> {
     const isReady = ({ msg }: LogLine): boolean => msg === "ready";
-    const isEmpty = ({ msg }: LogLine): boolean => msg.includes("npm run admin -- standby promote --first");
-    const first = await this.logged((line) => isReady(line) || isEmpty(line), START_DEADLINE_MS);
-    if (isEmpty(first)) await this.begin();
+    const first = await this.logged((line) => isReady(line) || asksToBegin(line.msg), START_DEADLINE_MS);
+    if (asksToBegin(first.msg)) await beginExchange(this.dataDir);
     const ready = await this.logged(isReady, START_DEADLINE_MS);
     this.port = Number(ready["port"]);
   }
