@@ -78,4 +78,15 @@ export function rejectedAs<T>(value: T): (error: unknown) => T {
 }
 
 /** A mistake in the environment or the data folder, in words for the operator: the start ends with this one line. */
-export class ConfigError extends Error {}
+export class ConfigError extends Error {
+  /** What the process exits with. */
+  readonly exitCode: number = 1;
+}
+
+/** Another box is active: this one exits with a code of its own, and follows from its next start on. */
+export class FencedStart extends ConfigError {
+  override readonly exitCode = FENCED_EXIT;
+}
+
+/** What a box exits with once another one is active. */
+export const FENCED_EXIT = 3;

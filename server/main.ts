@@ -146,5 +146,5 @@ try {
   const text = isPlain ? error.message : error instanceof Error ? error.stack : String(error);
   process.stderr.write(`cannot start: ${text}\n`);
   await Promise.race([mayExit, delay(THREADS_DEADLINE_MS)]);
-  process.exit(1);
+  process.exit(error instanceof ConfigError ? error.exitCode : 1);
 }

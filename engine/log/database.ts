@@ -5,7 +5,7 @@ import type { LogEnd } from "./append.ts";
 import type { LastNumbers } from "./numbering.ts";
 import type { OwnRates } from "./user-rates.ts";
 
-const SCHEMA = `
+export const SCHEMA = `
   -- One row per commit; body: engine/log/batch-format.ts. at: ms.
   CREATE TABLE IF NOT EXISTS batches (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, body BLOB NOT NULL) STRICT`;
 
@@ -18,8 +18,7 @@ export interface LogStart {
   readonly rates: readonly OwnRates[];
 }
 
-/** Opens journal.db, and creates it if it doesn't exist. */
-/** @param busyMs how long it waits for a lock */
+/** Opens journal.db, and creates it if it doesn't exist. @param busyMs how long it waits for a lock */
 export function openJournal(path: string, durability: Durability, busyMs?: number): Database.Database {
   const db = openDatabase(path, durability, busyMs);
   // A batch is written once, and only its end is read again.

@@ -8,6 +8,7 @@ import { emptyWal } from "../util/wal-database.ts";
 import { endAfter, type LogEnd, NO_HASH, readLogEnd } from "./append.ts";
 import { type BatchHeader, hashOf, previousHash, readHeader } from "./batch-format.ts";
 import { BrokenLog } from "./broken-log.ts";
+import { type Cut, cutTail } from "./truncate.ts";
 
 /** Pages in the WAL before a commit copies them into the file. */
 const WAL_PAGES = 1_000;
@@ -45,6 +46,11 @@ export class LogCopy {
   /** The last batch; 0 for none. */
   get batch(): number {
     return this.last?.batch ?? 0;
+  }
+
+  /** The oldest batch that the file has; null for none. */
+  get first(): number | null {
+    return this.db.prepare("SELECT min(number) FROM batches").pluck().get() as number | null;
   }
 
   /** The SHA-256 of a batch's body; null where the file doesn't have it. */
@@ -101,6 +107,15 @@ export class LogCopy {
     assert(changes === 1, "a batch is one row");
     this.last = endAfter(header, body);
     return this.last;
+  }
+
+  /** Ends the log with a batch that the file has; what came after it stays in a file of the folder. @throws as cutTail */
+  cutAfter(batch: number, folder: string): Cut {
+    const end = this.endAt(batch);
+    assert(end !== null && this.last !== null, "the log has the batch that it is to end with");
+    const cut = cutTail(this.db, { after: batch, last: this.last.batch, hash: this.last.hash }, folder);
+    this.last = end;
+    return cut;
   }
 
   /** Empties the WAL and closes the file. */

@@ -2,7 +2,7 @@
  * The server's phase, and what happens when a thread or the disk fails: trading stops, every caller learns that the outcome
  * is unknown, and the process exits so that its supervisor restarts it. Nothing is retried within the process.
  */
-import { type ApiError, FAILED, outcomeUnknown, overloaded, STARTING, STOPPING } from "../errors.ts";
+import { type ApiError, FAILED, FENCED_EXIT, outcomeUnknown, overloaded, STARTING, STOPPING } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import type { ProjectedReads } from "../queries/projected-reads.ts";
 import type { Exchange } from "../trading/exchange.ts";
@@ -50,6 +50,8 @@ export class Lifecycle {
 const PROJECTOR = "projector";
 /** How long a server that has failed keeps responding 50300 before it exits. */
 const FAILED_GRACE_MS = 10_000;
+/** How long requests in flight have to get their response, where another box is active. */
+const FENCED_GRACE_MS = 250;
 
 /** What an operator does about it, by the error's text. */
 const REMEDIES: readonly (readonly [RegExp, string])[] = [
@@ -60,8 +62,10 @@ const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [/SQLITE_FULL|ENOSPC|database or disk is full/, "the disk is full: free space; the exchange starts again by itself"],
 ];
 
-/** Stops trading for good. @param error for the log */
-export type FailTrading = (thread: string, error: string) => void;
+/** Stops trading for good. @param error for the log @param isFenced true where another box is active, and trades */
+export type FailTrading = (thread: string, error: string, isFenced?: boolean) => void;
+
+const FENCED = "fenced: another box is active, and this one follows from its next start on";
 
 interface FailureOptions {
   readonly lifecycle: Lifecycle;
@@ -73,17 +77,18 @@ interface FailureOptions {
 
 /** Only the first failure stops trading, and none while the server stops. Reads end once the projector fails, first or not. */
 export function createFailureHandler({ lifecycle, exchange, writer, projected, logger }: FailureOptions): FailTrading {
-  return (thread, error) => {
+  return (thread, error, isFenced = false) => {
     if (lifecycle.phase === "stopping") return;
     if (thread === PROJECTOR) projected.end();
     if (lifecycle.phase === "failed") return;
     lifecycle.phase = "failed";
     const remedy = REMEDIES.find(([pattern]) => pattern.test(error))?.[1];
     const line = remedy === undefined ? { thread, error } : { thread, error, remedy };
-    logger.fatal(line, "trading has stopped: nothing more can be made durable");
+    logger.fatal(line, isFenced ? FENCED : "trading has stopped: nothing more can be made durable");
     exchange.gate.fail(overloaded(FAILED));
     exchange.failPending(outcomeUnknown(FAILED));
     writer.failPending(outcomeUnknown(FAILED));
-    setTimeout(() => process.exit(1), FAILED_GRACE_MS);
+    if (isFenced) setTimeout(() => process.exit(FENCED_EXIT), FENCED_GRACE_MS);
+    else setTimeout(() => process.exit(1), FAILED_GRACE_MS);
   };
 }

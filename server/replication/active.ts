@@ -7,7 +7,7 @@ import { Waker } from "../../engine/ring/waker.ts";
 import { systemClock } from "../../engine/util/clock.ts";
 import { shortHash } from "./beats.ts";
 import type { Box } from "./box.ts";
-import { Overtaken, RefusedSetup } from "./errors.ts";
+import { OtherLog, Overtaken, RefusedSetup } from "./errors.ts";
 import { ALONE_CHECK_MS, KEYS_CHECK_MS, RETRY_MS } from "./limits.ts";
 import type { Mailbox } from "./mailbox.ts";
 import { Publisher } from "./publisher.ts";
@@ -127,8 +127,8 @@ export async function lead(options: ActiveOptions): Promise<void> {
   try {
     await shipper.begin(found, epoch, { ...end, hash: Buffer.from(end.hash) });
   } catch (error) {
-    // Whoever was faster leads. A box that doesn't fit is what it was.
-    if (error instanceof Overtaken) {
+    // Whoever was faster leads, or led unheard. A box that doesn't fit is what it was.
+    if (error instanceof Overtaken || (error instanceof OtherLog && before !== null)) {
       const fresh = { stream_created_at: info.created, epoch: 0, sequence: 0, keys: "" };
       writeStandbyFile(dataDir, { ...(before ?? fresh), role: "standby" });
     } else if (error instanceof RefusedSetup) {

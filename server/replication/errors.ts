@@ -3,6 +3,9 @@
 /** Something has to be set up differently before a start. */
 export class RefusedSetup extends Error {}
 
+/** The stream has another log than this box: they went on separately. */
+export class OtherLog extends RefusedSetup {}
+
 /** Another box became active while this one began to. */
 export class Overtaken extends RefusedSetup {}
 

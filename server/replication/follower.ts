@@ -5,6 +5,8 @@
  * A message comes before the nodes have acknowledged it, and may never be: only what the next message or a beat of the active
  * confirms is shown to the tables.
  */
+
+import type { StreamInfo } from "@nats-io/jetstream";
 import type { Subscription } from "@nats-io/transport-node";
 import type { LogEnd } from "../../engine/log/append.ts";
 import { DivergedLog, type LogCopy } from "../../engine/log/log-copy.ts";
@@ -17,7 +19,7 @@ import type { NatsLink } from "./connection.ts";
 import { BrokenStream } from "./errors.ts";
 import { BEHIND_MS, MAX_WAITING_BYTES } from "./limits.ts";
 import type { Say } from "./reminder.ts";
-import type { LogStream } from "./stream.ts";
+import type { LogStream, StreamEnd } from "./stream.ts";
 import { syncLog } from "./sync.ts";
 
 const SLEEP_MS = 1_000;
@@ -31,6 +33,8 @@ export interface FollowerOptions {
   /** Called after each commit, and where the log is found to be whole, with its end. */
   readonly onCommit: (end: LogEnd) => void;
   readonly say: Say;
+  /** Ends the log where it and the stream are still the same. @param known the last batch that certainly is @throws as cutDiverged */
+  readonly cut: (info: StreamInfo, known: number) => Promise<void>;
   /** In which this box led or followed last; 0 for none. */
   readonly epoch: number;
   /** Called with the first epoch, and before anything that comes of a later one is appended. @param created of the stream */
@@ -50,7 +54,8 @@ export class Follower {
   private hasGap = true;
   /** What the active says that it has, and since when, ms; null before it said so. */
   private behind: { readonly batch: number; readonly since: number } | null = null;
-  private failure: unknown = null;
+  /** What a beat says of another log; the stream says whether that is so. */
+  private suspect: DivergedLog | null = null;
   private isStopping = false;
   private isSynced = false;
   private confirmedBatch = 0;
@@ -90,7 +95,7 @@ export class Follower {
     if (info === null) throw new BrokenStream(`the stream ${stream.names.stream} is gone`);
     const isOther = info.created !== this.created;
     this.created = info.created;
-    const { epoch, position } = await syncLog(stream, info, log);
+    const { epoch, position } = await this.syncOrCut(info);
     // This box may have begun to lead, and another one was faster; or the stream is another one now.
     if (isOther && position !== null) this.currentEpoch = epoch;
     if (isOther || epoch > this.currentEpoch) this.enter(Math.max(epoch, this.currentEpoch));
@@ -101,6 +106,21 @@ export class Follower {
     // What beats said meanwhile may be waiting here.
     this.behind = null;
     for (const resolve of callers) resolve();
+  }
+
+  private async syncOrCut(info: StreamInfo): Promise<StreamEnd> {
+    const { stream, log, cut } = this.options;
+    const { suspect } = this;
+    this.suspect = null;
+    try {
+      const end = await syncLog(stream, info, log);
+      if (suspect !== null) throw suspect;
+      return end;
+    } catch (error) {
+      if (!(error instanceof DivergedLog) || error === suspect) throw error;
+      await cut(info, this.confirmedBatch);
+      return syncLog(stream, info, log);
+    }
   }
 
   /** Resolves with its last batch once the log has all that the stream has by then. */
@@ -119,7 +139,6 @@ export class Follower {
   /** Follows until `stop`, or `isDone`. @throws DivergedLog, BrokenLog, BrokenStream, RefusedSetup, SqliteError */
   async run(isDone: () => boolean = () => false): Promise<void> {
     while (!this.isStopping && !isDone()) {
-      if (this.failure !== null) throw this.failure;
       if (this.hasGap) await this.catchUp();
       // What came while the stream was read continues it: nothing of that is read again.
       else if (this.waiting.length > 0) this.takeWaiting();
@@ -148,8 +167,8 @@ export class Follower {
     if (batch === 0) return;
     const own = log.hashOf(batch);
     if (own !== null && shortHash(own) !== hash) {
-      this.failure = new DivergedLog(batch - 1);
-      this.wake();
+      this.suspect = new DivergedLog(batch - 1);
+      this.fillGap();
     } else this.confirm(batch);
   }
 
@@ -220,7 +239,15 @@ export class Follower {
 
   private append(bodies: readonly Buffer[]): void {
     if (bodies.length === 0) return;
-    const ends = this.options.log.append(bodies);
+    let ends: readonly LogEnd[];
+    try {
+      ends = this.options.log.append(bodies);
+    } catch (error) {
+      if (!(error instanceof DivergedLog)) throw error;
+      // The stream has it soon, or a later message of another box: it says which log is right.
+      this.hasGap = true;
+      return;
+    }
     this.unconfirmed.push(...ends);
     const last = ends.at(-1);
     if (last !== undefined) this.options.onCommit(last);

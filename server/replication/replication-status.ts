@@ -12,6 +12,8 @@ const FIELDS = [
   "shippedMessages",
   "shippedBytes",
   "unknownOutcomes",
+  /** Batches that this process cut off its log. */
+  "cutBatches",
   "streamBytes",
   "leaderIsLocal",
   "syncChecked",

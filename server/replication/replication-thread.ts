@@ -19,7 +19,7 @@ import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { lead } from "./active.ts";
 import { Box } from "./box.ts";
 import { NatsLink } from "./connection.ts";
-import { BrokenStream, Fenced, RefusedSetup } from "./errors.ts";
+import { BrokenStream, Fenced, Overtaken, RefusedSetup } from "./errors.ts";
 import { SURE_MS } from "./limits.ts";
 import { Mailbox } from "./mailbox.ts";
 import { checkSync } from "./node-sync.ts";
@@ -27,7 +27,7 @@ import type { Say } from "./reminder.ts";
 import { ReplicationStatus } from "./replication-status.ts";
 import { roleOf } from "./role.ts";
 import { Standby } from "./standby.ts";
-import { readStandbyFile } from "./standby-file.ts";
+import { readStandbyFile, writeStandbyFile } from "./standby-file.ts";
 import { syncLog } from "./sync.ts";
 import type { Promotion, ReplicationReport, ReplicationSetup, Role, StreamFacts } from "./types.ts";
 
@@ -90,8 +90,16 @@ async function findRole(box: Box): Promise<Role> {
   const role = roleOf({ hasActive, file, batch, stream });
   if (role === "active" && info !== null && position !== null && position.batch > batch) {
     const log = new LogCopy(openJournal(journalPath, durability));
-    await syncLog(box.stream, info, log);
-    log.close();
+    try {
+      await syncLog(box.stream, info, log);
+    } catch (error) {
+      // Another box led unheard.
+      if (!(error instanceof DivergedLog) || file === null) throw error;
+      writeStandbyFile(dataDir, { ...file, role: "standby" });
+      return "standby";
+    } finally {
+      log.close();
+    }
   }
   return role;
 }
@@ -127,7 +135,8 @@ run().catch((error: unknown) => {
   const plain = [RefusedSetup, Fenced, BrokenStream, BrokenLog, DivergedLog];
   const isPlain = plain.some((kind) => error instanceof kind);
   const text = error instanceof Error ? (isPlain ? error.message : (error.stack ?? error.message)) : String(error);
-  if (error instanceof RefusedSetup || error instanceof DivergedLog) report({ kind: "refused", reason: text });
+  if (error instanceof Fenced || error instanceof Overtaken) report({ kind: "fenced", error: text });
+  else if (error instanceof RefusedSetup || error instanceof DivergedLog) report({ kind: "refused", reason: text });
   else report({ kind: "failed", error: text });
   // This box is nothing any more, and says so to nobody.
   void link?.nc.close();

@@ -3,7 +3,7 @@ import type { Worker } from "node:worker_threads";
 import type { LogEnd } from "../../engine/log/append.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
 import { Histogram, type HistogramMemory } from "../../engine/util/histogram.ts";
-import { ConfigError } from "../errors.ts";
+import { ConfigError, FencedStart } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import { DESCRIBE_MS, STOP_MS } from "./limits.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
@@ -54,7 +54,7 @@ export class Replication {
   active: ActiveBox | null = null;
   private readonly logger: Logger;
   /** Why the thread ships nothing any more; null while it does. */
-  private failure: string | null = null;
+  private failure: Extract<ReplicationReport, { kind: "failed" | "fenced" }> | null = null;
   private isStopping = false;
   private hasEnded = false;
 
@@ -70,8 +70,8 @@ export class Replication {
       if (report.kind === "line") this.logger[report.level](report.text);
       else if (report.kind === "role") this.role = report.role;
       else if (report.kind === "active") this.active = report.active;
-      else if (report.kind === "failed") this.failure ??= report.error;
-      else if (report.kind === "refused") this.failure ??= report.reason;
+      else if (report.kind === "failed" || report.kind === "fenced") this.failure ??= report;
+      else if (report.kind === "refused") this.failure ??= { kind: "failed", error: report.reason };
     });
     worker.once("exit", () => {
       this.hasEnded = true;
@@ -90,6 +90,7 @@ export class Replication {
       const receive = (report: ReplicationReport): void => {
         if (report.kind === kind) resolve(report as Extract<ReplicationReport, { kind: K }>);
         else if (report.kind === "refused") reject(new ConfigError(`STANDBY_NATS: ${report.reason}`));
+        else if (report.kind === "fenced") reject(new FencedStart(`STANDBY_NATS: ${report.error}`));
         else if (report.kind === "failed") reject(new ConfigError(report.error));
         else return;
         worker.off("message", receive);
@@ -103,15 +104,15 @@ export class Replication {
   }
 
   /** Calls `fail` when the thread reports an error, throws, or ends before `stop`. */
-  watch(fail: (thread: string, error: string) => void): void {
-    if (this.failure !== null) fail(NAME, this.failure);
-    this.worker.on("message", (report: ReplicationReport) => {
-      if (report.kind === "failed") fail(NAME, report.error);
-      else if (report.kind === "refused") fail(NAME, report.reason);
-    });
-    this.worker.on("error", (error) => fail(NAME, error.stack ?? error.message));
+  watch(fail: (thread: string, error: string, isFenced: boolean) => void): void {
+    const tell = (): void => {
+      if (this.failure !== null) fail(NAME, this.failure.error, this.failure.kind === "fenced");
+    };
+    tell();
+    this.worker.on("message", tell);
+    this.worker.on("error", (error) => fail(NAME, error.stack ?? error.message, false));
     this.worker.on("exit", () => {
-      if (!this.isStopping) fail(NAME, "the thread ended");
+      if (!this.isStopping) fail(NAME, "the thread ended", false);
     });
   }
 

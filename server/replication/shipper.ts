@@ -25,7 +25,7 @@ import {
 } from "../../engine/replication/message-format.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
 import { systemClock } from "../../engine/util/clock.ts";
-import { Fenced, OtherMessage, Overtaken, RefusedSetup } from "./errors.ts";
+import { Fenced, OtherLog, OtherMessage, Overtaken, RefusedSetup } from "./errors.ts";
 import { IDLE_MS, LARGE_MESSAGE_BYTES, MIN_GAP_MS } from "./limits.ts";
 import type { Publisher } from "./publisher.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
@@ -120,7 +120,7 @@ export class Shipper {
     if (batch === 0) return;
     const own = batch === local.batch ? local.hash : hashOf(this.bodyOf(batch));
     if (!own.equals(hash)) {
-      throw new RefusedSetup(`batch ${batch} of the stream isn't the one in this box's log: they went on separately`);
+      throw new OtherLog(`batch ${batch} of the stream isn't the one in this box's log: they went on separately`);
     }
   }
 

@@ -1,11 +1,14 @@
 /** What a standby does in the replication thread: waits for a stream, follows its log, and becomes active when it may. */
 import { setTimeout as delay } from "node:timers/promises";
+import type { StreamInfo } from "@nats-io/jetstream";
 import type { LogCopy } from "../../engine/log/log-copy.ts";
 import type { LogProgress } from "../../engine/log/progress.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
 import { systemClock } from "../../engine/util/clock.ts";
+import { cutFolder, tablesPath } from "../util/data-folder.ts";
 import { type Beat, shortHash } from "./beats.ts";
 import type { Box } from "./box.ts";
+import { cutDiverged } from "./diverged.ts";
 import { Follower } from "./follower.ts";
 import { ACTIVE_CHECK_MS, KEYS_RETRY_MS, MENDED_MS, PROMOTE_MS } from "./limits.ts";
 import type { Mailbox } from "./mailbox.ts";
@@ -117,10 +120,19 @@ export class Standby {
     }
   }
 
+  private async cut(info: StreamInfo, known: number): Promise<void> {
+    const { box, dataDir, log, status, say } = this.options;
+    const tables = this.isOpen ? null : tablesPath(dataDir);
+    const cut = await cutDiverged({ stream: box.stream, info, log, known, folder: cutFolder(dataDir), tables });
+    status.add("cutBatches", cut.last - cut.first + 1);
+    say("warn", `this box's log went on separately: cut batches ${cut.first} to ${cut.last}, which are in ${cut.path}`);
+  }
+
   private createFollower(): Follower {
     const { box, dataDir, log, progress, projector, status, say } = this.options;
     const { link, stream } = box;
     return new Follower({
+      cut: (info, known) => this.cut(info, known),
       ...{ link, stream, log, say },
       epoch: readStandbyFile(dataDir)?.epoch ?? 0,
       onEpoch: (last, created) => {

@@ -1,6 +1,6 @@
 /** Brings a log that is behind its stream to the stream's end: after an absence, after a backup was restored, from nothing. */
 import type { StreamInfo } from "@nats-io/jetstream";
-import { readHeader } from "../../engine/log/batch-format.ts";
+import { hashOf, readHeader } from "../../engine/log/batch-format.ts";
 import { DivergedLog, type LogCopy } from "../../engine/log/log-copy.ts";
 import { BatchAssembler } from "../../engine/replication/batch-assembler.ts";
 import { type Message, MessageKind } from "../../engine/replication/message-format.ts";
@@ -57,7 +57,7 @@ function requireSame({ position }: StreamEnd, log: LogCopy): void {
 }
 
 /** The first batch that a stream has whole, by its first message. */
-function beginOf({ kind, first, part }: Message): number {
+export function beginOf({ kind, first, part }: Message): number {
   if (kind === MessageKind.base) return first + 1;
   return kind === MessageKind.part && part > 1 ? first + 1 : first;
 }
@@ -73,6 +73,21 @@ function requireReach(begin: number, last: number): void {
   throw new RefusedSetup(
     `the stream reaches back to batch ${begin}, this box's log ends with batch ${last}: restore a later backup first`,
   );
+}
+
+/** The SHA-256 of a batch's body in the stream; null where the stream doesn't have it. */
+export async function hashInStream(stream: LogStream, { state }: StreamInfo, batch: number): Promise<Buffer | null> {
+  const assembler = new BatchAssembler();
+  const { first_seq: oldest, last_seq: last } = state;
+  for (let at = await findMessage(stream, oldest, last, batch); at <= last; at++) {
+    const message = await stream.message(at);
+    if (message.base?.batch === batch) return message.base.hash;
+    if (message.first > batch) return null;
+    const bodies = assembler.add(message);
+    const body = bodies[batch - message.first];
+    if (body !== undefined) return hashOf(body);
+  }
+  return null;
 }
 
 /** The first message that has anything of a batch or of a later one; one past the last if there is none. */

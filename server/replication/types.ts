@@ -127,6 +127,8 @@ export type ReplicationReport =
   | { readonly kind: "stays"; readonly reason: string }
   /** The stream is there, and continues with this box's log. */
   | { readonly kind: "opened" }
+  /** Another box is active. */
+  | { readonly kind: "fenced"; readonly error: string }
   /** Something that an operator has to change before a start. */
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "failed"; readonly error: string }

@@ -21,6 +21,12 @@ export function createStandingByMetrics(
   gauge("standby_epoch", "Rises by 1 with each box that becomes active", () => status.get("epoch"));
   gauge("standby_behind_batches", "Batches of the active box that this one's log lacks", () => status.behindBatches);
   gauge("standby_keys_equal", "1 where this box has the active box's keys", () => status.get("keysEqual"));
+  new Figure(
+    "counter",
+    "standby_cut_batches_total",
+    "Batches cut off this box's log: the other's went on differently",
+    () => plain(status.get("cutBatches")),
+  ).addTo(registry);
   gauge("projection_lag_batches", "Batches that the stream has and the tables lack", () =>
     Math.max(0, progress.committedBatch - progress.projectedBatch),
   );

@@ -15,7 +15,7 @@ export const MAILS_FILE = "mails.json";
 const LOCK = "exchange.lock";
 /** Whatever an exchange may leave in it, files and folders. */
 const KEPT =
-  /^(exchange|journal)\.|^(log|history|keys|outbox)$|^(control\.sock|last-backup\.json|(mails|standby)\.json(\.part)?)$|^demo-token-\d+$/;
+  /^(exchange|journal)\.|^(log|history|keys|outbox|cut)$|^(control\.sock|last-backup\.json|(mails|standby)\.json(\.part)?)$|^demo-token-\d+$/;
 /** The files in it that a start opens. */
 const OWN_FILES = /^((exchange|journal)\.db|exchange\.lock)(-wal|-shm|-journal)?$|^last-backup\.json$/;
 
@@ -105,6 +105,11 @@ export function tablesPath(dataDir: string): string {
 /** The folder of the log's archives. */
 export function archiveFolder(dataDir: string): string {
   return join(dataDir, "log");
+}
+
+/** The folder of what was cut off the log, because the other box's went on differently. */
+export function cutFolder(dataDir: string): string {
+  return join(dataDir, "cut");
 }
 
 /** The path of the log. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { NatsCluster } from "../../bench/support/nats-cluster.ts";
 import { packBatches } from "../../engine/replication/message-format.ts";
+import { FENCED_EXIT } from "../../server/errors.ts";
 import { makeCertificate, NO_OPENSSL } from "../support/certificate.ts";
 import { eventually } from "../support/checks.ts";
 import { writeInto } from "../support/journal.ts";
@@ -74,8 +75,7 @@ describe.skipIf(NO_NATS)("with nodes", () => {
       thread: "replication",
       error: expect.stringMatching(/^another box wrote message \d+ of the stream: batch \d+ of epoch 2$/),
     });
-    await expectRefused(post(user, terms(market, 0, 1, 4_000, 1)), 503, 50_300);
-    expect(await world.server.exit(15_000)).toBe(1);
+    expect(await world.server.exit(15_000)).toBe(FENCED_EXIT);
   });
 
   test("a stream that is deleted under a running exchange ends trading", async () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { hashTables } from "../../engine/projection/table-hashes.ts";
 import { openReadOnly } from "../../engine/util/wal-database.ts";
+import { FENCED_EXIT } from "../../server/errors.ts";
 import { keyFolder, tablesPath } from "../../server/util/data-folder.ts";
 import { seededTraffic, TRAFFIC_SEED } from "../crash/traffic.ts";
 import { admin } from "../support/admin.ts";
@@ -34,6 +35,18 @@ describe.skipIf(NO_NATS)("two boxes", () => {
     await paired(active);
     await keyed(standby);
     return { active, standby, both };
+  }
+
+  /** Lines to the nodes that can be pulled, and STANDBY_NATS for them. */
+  async function openLines(): Promise<{ readonly lines: readonly Line[]; readonly urls: string }> {
+    const { cluster } = nodes;
+    const lines = await Promise.all(
+      Array.from({ length: cluster.size }, (_, i) => Line.open(Number(cluster.address(i).split(":")[1]))),
+    );
+    onTestFinished(() => {
+      for (const line of lines) line.close();
+    });
+    return { lines, urls: lines.map(({ port }) => `nats://127.0.0.1:${port}`).join(",") };
   }
 
   const hashes = (dataDir: string): Map<string, string> => {
@@ -120,14 +133,7 @@ describe.skipIf(NO_NATS)("two boxes", () => {
       env: nodes.settings("pulled", { STANDBY_BOX: "a", ...both }),
     });
     onTestFinished(() => active.kill());
-    const { cluster } = nodes;
-    const lines = await Promise.all(
-      Array.from({ length: cluster.size }, (_, i) => Line.open(Number(cluster.address(i).split(":")[1]))),
-    );
-    onTestFinished(() => {
-      for (const line of lines) line.close();
-    });
-    const urls = lines.map(({ port }) => `nats://127.0.0.1:${port}`).join(",");
+    const { lines, urls } = await openLines();
     const standby = await nodes.standBy("pulled", { ...both, STANDBY_NATS: urls });
     await paired(active);
     const traffic = seededTraffic(random);
@@ -228,7 +234,7 @@ describe.skipIf(NO_NATS)("two boxes", () => {
       thread: "replication",
       error: expect.stringMatching(/another box|the box b is active/),
     });
-    expect(await active.exit(15_000)).toBe(1);
+    expect(await active.exit(15_000)).toBe(FENCED_EXIT);
     const stream = await Nodes.connect(nodes.cluster, "fenced");
     await eventually(async () => expect(await stream.bodies()).toEqual(journalBodies(standby.dataDir)));
 
@@ -238,6 +244,53 @@ describe.skipIf(NO_NATS)("two boxes", () => {
     await stopBoth(standby, back);
     await expectEqual(standby.dataDir, dataDir);
   });
+
+  test.each(["standby", "none"])(
+    "a box that was cut off from the nodes loses what only it had: STANDBY_ACK=%s",
+    {
+      timeout: 120_000,
+    },
+    async (ack) => {
+      const name = `tail-${ack}`;
+      const { lines, urls } = await openLines();
+      const both = { STANDBY_ACK: ack };
+      const { world, market, user } = await nodes.begin(name, { ...both, STANDBY_BOX: "a", STANDBY_NATS: urls });
+      const { server: active } = world;
+      const { dataDir } = active;
+      const standby = await nodes.standBy(name, both);
+      await keyed(standby);
+      await bid(user, market, "both", 1_000);
+      for (const line of lines) line.pull();
+      const shared = journalBodies(dataDir).length;
+      const lost = bid(user, market, "lost", 2_000).catch(() => null);
+      await eventually(async () => expect(journalBodies(dataDir).length).toBeGreaterThan(shared));
+      // Only without waiting do the tables have it.
+      if (ack === "none") expect((await lost)?.status).toBe(202);
+      await eventually(async () => expect(await user.all("/orders")).toHaveLength(ack === "none" ? 2 : 1));
+      active.signal("SIGSTOP");
+      await eventually(async () => expect((await admin(standby.dataDir, "standby", "promote")).code).toBe(0), SYNC_MS);
+      await standby.ready();
+      const reader = new Client(standby, user.token);
+      onTestFinished(() => reader.close());
+      expect(await bid(reader, market, "after", 3_000)).toMatchObject({ status: 202 });
+      for (const line of lines) line.plugIn();
+      active.signal("SIGCONT");
+      expect(await active.exit(20_000)).toBe(FENCED_EXIT);
+      await lost;
+
+      const back = await nodes.standBy(name, { ...both, STANDBY_BOX: "a" }, dataDir);
+      const line = await back.logged(({ msg }) => msg.includes("went on separately"), SYNC_MS);
+      const [, first, path] = /cut batches (\d+) to \d+, which are in (\S+)$/.exec(line.msg)!;
+      expect([Number(first), existsSync(path!)]).toEqual([expect.any(Number), true]);
+      expect(Number(first)).toBeGreaterThan(shared);
+      expect((await admin(dataDir, "log", "--file", path!)).out).toContain("lost");
+      await eventually(async () =>
+        expect((await scrape(back)).series.get("exchange_standby_cut_batches_total")).toBeGreaterThan(0),
+      );
+      await stopBoth(standby, back);
+      await expectEqual(standby.dataDir, dataDir);
+    },
+  );
 
   test("a box that led leads again, one that followed doesn't by itself", { timeout: 60_000 }, async () => {
     const { active, standby, both } = await pair("again");

@@ -1,9 +1,13 @@
 /** journal.db of a box that follows another one's log. */
+import { readdirSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { LogAppender, NO_HASH } from "../../../engine/log/append.ts";
+import { hashOf } from "../../../engine/log/batch-format.ts";
 import { BrokenLog } from "../../../engine/log/broken-log.ts";
 import { openJournal } from "../../../engine/log/database.ts";
 import { DivergedLog, LogCopy } from "../../../engine/log/log-copy.ts";
+import { LogFiles } from "../../../engine/log/log-files.ts";
 import { journalPath } from "../../../server/util/data-folder.ts";
 import { temporaryFolder } from "../../support/server.ts";
 
@@ -61,6 +65,40 @@ describe("a copy of a log", () => {
     expect(log.batch).toBe(2);
     expect(() => log.append([own[3]!])).toThrow(BrokenLog);
     expect(log.append(own.slice(2)).length).toBe(2);
+  });
+
+  test("ends earlier where another log goes on differently, and what is cut stays in a file", () => {
+    const [own, other] = [bodiesOf(5, "a"), bodiesOf(5, "b")];
+    const folder = join(temporaryFolder(), "cut");
+    const path = journalPath(temporaryFolder());
+    const log = open(path);
+    log.append(own);
+    expect(log.first).toBe(1);
+    const cut = log.cutAfter(3, folder);
+    expect(cut).toMatchObject({ first: 4, last: 5 });
+    expect(log.end).toMatchObject({ batch: 3, hash: hashOf(own[2]!) });
+    expect(log.append(own.slice(3, 4)).length).toBe(1);
+    // Another tail with the same numbers, and the same one again.
+    expect(log.cutAfter(3, folder).path).not.toBe(cut.path);
+    log.append(own.slice(3));
+    expect(log.cutAfter(3, folder).path).toBe(cut.path);
+    expect(readdirSync(folder).sort()).toEqual([expect.stringMatching(/^4-4-[0-9a-f]{8}\.db$/), basename(cut.path)]);
+    const saved = new LogFiles({ journal: cut.path, archives: "" });
+    expect([...saved.bodies(4)]).toEqual(own.slice(3));
+    saved.close();
+    expect(() => log.append([other[3]!])).toThrow(DivergedLog);
+  });
+
+  test("isn't cut where the rest can't be saved", () => {
+    const own = bodiesOf(4, "a");
+    const path = journalPath(temporaryFolder());
+    const log = open(path);
+    log.append(own);
+    const inTheWay = join(temporaryFolder(), "cut");
+    writeFileSync(inTheWay, "");
+    expect(() => log.cutAfter(2, inTheWay)).toThrow(/ENOTDIR|EEXIST/);
+    expect(log.batch).toBe(4);
+    expect(log.append(own)).toEqual([]);
   });
 
   test("refuses bytes that are no batch", () => {
