@@ -118,6 +118,8 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
     await applySeed(seed, createSeedTarget(accounts, writer, identity.passwords), startedAt);
     await exchange.fence();
   }
+  const promotions = standing?.promotions(startedAt) ?? [];
+  if (promotions.length > 0) await writer.write([], promotions);
   await catchUp(trading, operators);
   await notifying.notificationMails.start(systemClock.now());
 
@@ -127,8 +129,22 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   await standing?.closeControl();
   const control = openControlSocket({ ...services, gateway });
   const { socket: listenSocket, port } = listening;
-  stopOnSignals(createShutdown({ ...services, uws, app, listenSocket, timers, control, gateway, lock, output }));
+  const mayHandOver = config.network;
+  const stop = createShutdown({
+    ...services,
+    uws,
+    app,
+    listenSocket,
+    timers,
+    control,
+    gateway,
+    lock,
+    output,
+    mayHandOver,
+  });
+  stopOnSignals(stop);
   lifecycle.phase = "ready";
+  replication?.onResigning(() => void stop("handing over"));
   overdue.begin();
   operators.upkeep.check();
   operators.bookHistory.check();

@@ -11,6 +11,8 @@
  *           SHA-256, and 16 random bytes of the process, so that no two boxes send the same
  *        1  batches: whole batches in ascending order
  *        2  part: a slice of one batch that is larger than a message. Parts that the rest doesn't follow are void
+ *        3  resign: the epoch is over, and nothing of it follows; as a base, and 32 bytes with the name of the box that is to
+ *           begin the next one, in ASCII, filled up with zeros
  *
  * A body is a batch as journal.db has it (log/batch-format.ts).
  */
@@ -32,8 +34,10 @@ const AT_PARTS = 38;
 /** Of a base: what only one process sends. */
 export const NONCE_BYTES = 16;
 const BASE_BYTES = 16 + HASH_BYTES + NONCE_BYTES;
+/** Of a resignation: the longest name of a box. */
+const NAME_BYTES = 32;
 
-export const MessageKind = { base: 0, batches: 1, part: 2 } as const;
+export const MessageKind = { base: 0, batches: 1, part: 2, resign: 3 } as const;
 export type MessageKind = (typeof MessageKind)[keyof typeof MessageKind];
 
 /** A message is at most this long, unless a node would take less. */
@@ -64,8 +68,10 @@ export interface Message {
   readonly parts: number;
   /** Whole batches, or the one slice. Views of the message. */
   readonly bodies: readonly Buffer[];
-  /** Null but for a base. */
+  /** Where the stream is with it; null but for a base and a resignation. */
   readonly base: LogPosition | null;
+  /** The box that is to begin the next epoch; null but for a resignation. */
+  readonly successor: string | null;
 }
 
 /** How the layout's constants relate. Called once at startup. */
@@ -87,6 +93,16 @@ export function packBase(epoch: number, { exchange, batch, hash }: LogPosition, 
   message.writeDoubleLE(batch, MESSAGE_HEADER_BYTES + 8);
   hash.copy(message, MESSAGE_HEADER_BYTES + 16);
   nonce.copy(message, MESSAGE_HEADER_BYTES + 16 + HASH_BYTES);
+  return message;
+}
+
+/** The message that an epoch ends with. @param successor the box that is to begin the next one */
+export function packResign(epoch: number, end: LogPosition, nonce: Buffer, successor: string): Buffer {
+  assert(successor.length > 0 && successor.length <= NAME_BYTES, "a box has a short name");
+  const name = Buffer.alloc(NAME_BYTES);
+  name.write(successor, "latin1");
+  const message = Buffer.concat([packBase(epoch, end, nonce), name]);
+  message.writeUInt8(MessageKind.resign, AT_KIND);
   return message;
 }
 
@@ -135,13 +151,17 @@ export function readMessage(message: Buffer): Message {
   const [epoch, first, last] = [AT_EPOCH, AT_FIRST, AT_LAST].map((at) => message.readDoubleLE(at));
   const part = message.readUInt16LE(AT_PART);
   const parts = message.readUInt16LE(AT_PARTS);
-  const bodies = kind === MessageKind.base ? [] : bodiesOf(message);
+  const isPosition = kind === MessageKind.base || kind === MessageKind.resign;
+  const bodies = isPosition ? [] : bodiesOf(message);
   const read = { kind, epoch: epoch!, first: first!, last: last!, part, parts, bodies };
   checkMessage(read);
-  return { ...read, base: kind === MessageKind.base ? baseOf(message) : null };
+  const successor = kind === MessageKind.resign ? successorOf(message) : null;
+  return { ...read, base: isPosition ? baseOf(message, successor !== null) : null, successor };
 }
 
-function checkMessage({ kind, epoch, first, last, part, parts, bodies }: Omit<Message, "base">): void {
+type Checked = Omit<Message, "base" | "successor">;
+
+function checkMessage({ kind, epoch, first, last, part, parts, bodies }: Checked): void {
   const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
   const isWhole = [epoch, first, last].every(isCount) && first <= last;
   const isPart =
@@ -164,11 +184,24 @@ function bodiesOf(message: Buffer): Buffer[] {
   return bodies;
 }
 
-function baseOf(message: Buffer): LogPosition {
-  if (message.length !== MESSAGE_HEADER_BYTES + BASE_BYTES) throw new BadMessage("the message is no base");
+/** @param isResign true where a name follows */
+function baseOf(message: Buffer, isResign: boolean): LogPosition {
+  const bytes = BASE_BYTES + (isResign ? NAME_BYTES : 0);
+  if (message.length !== MESSAGE_HEADER_BYTES + bytes) throw new BadMessage("the message is no base");
   const at = MESSAGE_HEADER_BYTES;
   const hash = Buffer.from(message.subarray(at + 16, at + 16 + HASH_BYTES));
   return { exchange: message.readDoubleLE(at), batch: message.readDoubleLE(at + 8), hash };
+}
+
+function successorOf(message: Buffer): string {
+  const text = message.toString(
+    "latin1",
+    MESSAGE_HEADER_BYTES + BASE_BYTES,
+    MESSAGE_HEADER_BYTES + BASE_BYTES + NAME_BYTES,
+  );
+  const name = /^([a-z0-9-]{1,32})\0*$/.exec(text)?.[1];
+  if (name === undefined) throw new BadMessage("the message names no box");
+  return name;
 }
 
 function header(kind: MessageKind, epoch: number, first: number, last: number, bytes: number): Buffer {

@@ -80,6 +80,11 @@ export const Environment = Type.Object({
     "what an acknowledgement waits for: the nodes and the second box, the nodes, or neither",
   ),
   STANDBY_LOST: text("alone:10", "without a standby: wait, or alone:N: go on after N seconds with the nodes alone"),
+  STANDBY_TAKEOVER: choice(
+    "auto",
+    ["auto", "manual"],
+    "auto: a box that is stopped hands over to its standby; manual: only by an operator's command",
+  ),
   STANDBY_REPLICAS: integer(3, 1, 5, "nodes that keep a copy; 1 only for trials"),
   STANDBY_MONITOR: optional(
     "the nodes' monitoring URLs, with commas: the start then refuses nodes that don't sync each write",

@@ -73,6 +73,8 @@ interface ShutdownOptions {
   readonly trading: TradingServices;
   readonly identity: AccountServices;
   readonly threads: Threads;
+  /** A standby may go on. */
+  readonly mayHandOver: boolean;
   /** The lock of the data folder. */
   readonly lock: Database.Database;
   readonly lifecycle: Lifecycle;
@@ -91,7 +93,8 @@ export function createShutdown(options: ShutdownOptions): (signal: string) => Pr
     setTimeout(() => process.exit(1), SHUTDOWN_DEADLINE_MS).unref();
     await rejectNewWork(options);
     if (!hasFailed) await finishTrading(options);
-    gateway.hub.shutDown();
+    const successor = options.threads.replication?.successor ?? null;
+    gateway.hub.shutDown({ reason: successor === null ? "restart" : "standby", url: successor?.url ?? null });
     const { upkeep, bookHistory } = options.operators;
     await Promise.all([trading.history.close(), identity.notifier.close(), upkeep.close(), bookHistory.close()]);
     options.app.close();
@@ -137,7 +140,7 @@ async function rejectNewWork({
 }
 
 /** Waits for every accepted order and write, cancels orders with cancel on disconnect, then stops the engines, the log and the projector. */
-async function finishTrading({ gateway, trading, identity, threads }: ShutdownOptions): Promise<void> {
+async function finishTrading({ gateway, trading, identity, threads, mayHandOver }: ShutdownOptions): Promise<void> {
   const { exchange, writer } = trading;
   while (exchange.pending.size + writer.pendingCount > 0) {
     await new Promise((resolve) => setTimeout(resolve, PENDING_POLL_MS));
@@ -150,5 +153,5 @@ async function finishTrading({ gateway, trading, identity, threads }: ShutdownOp
   await identity.lastUse.write();
   exchange.stopEngines();
   await exited;
-  await Promise.all([stopProjector(threads), threads.replication?.stop()]);
+  await Promise.all([stopProjector(threads), threads.replication?.stop(mayHandOver)]);
 }

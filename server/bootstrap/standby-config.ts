@@ -36,6 +36,7 @@ export function readStandby(given: Environment): ReplicationSettings | null {
     url: readUrl(given.STANDBY_URL),
     ack: given.STANDBY_ACK,
     lostMs: readLost(given.STANDBY_LOST),
+    takeover: given.STANDBY_TAKEOVER,
     replicas: given.STANDBY_REPLICAS,
     monitors: readMonitors(given.STANDBY_MONITOR),
   };

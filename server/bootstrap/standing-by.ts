@@ -24,6 +24,7 @@ import { createStandingByMetrics } from "../service/standing-by-metrics.ts";
 import { registerStandingBy, standbyRejection } from "../service/standing-by-server.ts";
 import { archiveFolder, controlPath, journalPath, keyFolder } from "../util/data-folder.ts";
 import type { LogOutput } from "../util/log-output.ts";
+import type { RequestedAudit } from "../writes/types.ts";
 import type { Config } from "./config.ts";
 import { openExchangeDatabase } from "./database.ts";
 import { LOG_FLUSH_MS, SHUTDOWN_DEADLINE_MS } from "./limits.ts";
@@ -99,6 +100,7 @@ export class StandingBy {
   private projector: Worker | null = null;
   private projectorEnd: Promise<void> | null = null;
   isStopping = false;
+  private wasPromoted = false;
   /** When the promotion was asked for, ms; null while it wasn't. */
   private promotedAt: number | null = null;
   /** Of everybody who asked for it. */
@@ -178,6 +180,7 @@ export class StandingBy {
       await this.endProjector();
     }
     if (this.isStopping) await new Promise<never>(() => {});
+    this.wasPromoted = true;
     exitOnSignals();
   }
 
@@ -200,6 +203,14 @@ export class StandingBy {
       });
       projector.once("error", reject);
     });
+  }
+
+  /** What the audit log says of a box that followed and is active now; nothing of one that led before. */
+  promotions(now: number): readonly RequestedAudit[] {
+    if (!this.wasPromoted) return [];
+    const details = { box: this.settings.box, epoch: this.replication.status.get("epoch") };
+    const rest = { userId: null, write: 0, subject: null, requestId: null, address: null };
+    return [{ at: now, action: "standby.promoted", actor: "exchange", details, ...rest }];
   }
 
   /** This box's own server takes the port. */
@@ -272,7 +283,7 @@ export class StandingBy {
     const closed = this.control.close();
     this.failPromotion(overloaded(STOPPING));
     this.closePort();
-    await this.replication.stop();
+    await this.replication.stop(false);
     await this.endProjector();
     await closed;
     lock.close();

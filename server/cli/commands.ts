@@ -137,11 +137,12 @@ export const COMMANDS: readonly AdminCommand[] = [
   command(
     "standby promote",
     "server",
-    "make this standby the active box, while no other box is",
+    "make this standby the active box: the one that is hands over",
     [],
     field("", "first", "flag"),
     field("", "stream_is_lost", "flag"),
   ),
+  command("standby demote", "server", "stop this active box, and let its standby go on"),
   command("operator create", "server", "create an operator's account and print its password, once", [EMAIL]),
   command("operator grant", "server", "make an existing account an operator's", [EMAIL]),
   command("operator remove", "server", "make an operator's account an ordinary user's", [EMAIL]),

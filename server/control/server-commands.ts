@@ -27,6 +27,8 @@ export interface ServerCommandOptions {
   readonly writer: LogWriter;
   /** This box and the copy of its log. */
   readonly standbyStatus: () => Promise<object>;
+  /** Resolves once this box hands over to a standby. @throws ApiError 40900 with why it doesn't */
+  readonly demote: () => Promise<object>;
 }
 
 /** Resolves with the data of the response. @throws ApiError */
@@ -105,6 +107,7 @@ export function createServerCommands(options: ServerCommandOptions): ReadonlyMap
         throw new ApiError(ErrorKind.conflict, "this box is active");
       },
     ],
+    ["standby demote", () => options.demote()],
     ["operator remove", async (args, context) => setRole(emailOf(args), "user", context)],
   ]);
 }

@@ -1,5 +1,5 @@
 /** Responds to requests of the control socket while this box isn't active: its status, and its promotion. */
-import { type ApiError, asApiError } from "../errors.ts";
+import { ApiError, asApiError, ErrorKind } from "../errors.ts";
 import { parseJson } from "../http/body.ts";
 import { errorBody, newRequestId, successBody } from "../http/reply.ts";
 import { type Logger, logInternal } from "../logger.ts";
@@ -25,6 +25,9 @@ export function createStandbyCommands(options: StandbyCommandOptions): (line: Bu
       if (command === "standby status") return successBody(JSON.stringify(await standingByStatus(replication)));
       if (command === "standby promote" && replication.role === "standby") {
         return successBody(JSON.stringify(await promote(how)));
+      }
+      if (command === "standby demote" && replication.role === "standby") {
+        throw new ApiError(ErrorKind.conflict, "this box is a standby: standby promote makes it the active one");
       }
       throw rejection();
     } catch (thrown) {

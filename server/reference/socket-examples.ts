@@ -151,5 +151,5 @@ export const EVENT_EXAMPLES: Readonly<Record<string, object>> = {
   }),
   "market.updated": eventOf("market.updated", example.THEN + 1, { ...example.market, status: "halted" }),
   heartbeat: eventOf("heartbeat", 4, { subscriptions: [BOOK_SUBSCRIPTION], orders: 3 }),
-  "system.shutdown": eventOf("system.shutdown", 0, null),
+  "system.shutdown": eventOf("system.shutdown", 0, { reason: "restart", url: null }),
 };

@@ -1,14 +1,13 @@
 /** What an active box does in the replication thread: ships its log, and opens it once every place has it that must. */
-import { setTimeout as delay } from "node:timers/promises";
 import { LogFiles } from "../../engine/log/log-files.ts";
 import { LogProgress } from "../../engine/log/progress.ts";
-import { Release } from "../../engine/replication/release.ts";
 import { Waker } from "../../engine/ring/waker.ts";
 import { systemClock } from "../../engine/util/clock.ts";
 import { shortHash } from "./beats.ts";
 import type { Box } from "./box.ts";
 import { OtherLog, Overtaken, RefusedSetup } from "./errors.ts";
-import { ALONE_CHECK_MS, KEYS_CHECK_MS, RETRY_MS } from "./limits.ts";
+import { Gate } from "./gate.ts";
+import { KEYS_CHECK_MS, READY_MS } from "./limits.ts";
 import type { Mailbox } from "./mailbox.ts";
 import { Publisher } from "./publisher.ts";
 import type { Say } from "./reminder.ts";
@@ -19,72 +18,8 @@ import { readStandbyFile, removeStandbyFile, writeStandbyFile } from "./standby-
 import { StandbyReports } from "./standby-reports.ts";
 import type { StreamEnd } from "./stream.ts";
 import { StreamWatch } from "./stream-watch.ts";
+import { Succession } from "./succession.ts";
 import type { LeadSetup, ReplicationReport, ReplicationSetup } from "./types.ts";
-
-/** Opens the log's rings up to what every place has that the policy asks for. */
-class Gate {
-  private readonly release: Release;
-  private readonly options: GateOptions;
-  /** As of the last change. */
-  private shown = -1;
-  private wasAlone = false;
-
-  constructor(options: GateOptions) {
-    this.options = options;
-    const { setup, batch } = options;
-    const { ack: policy, lostMs } = setup.settings;
-    this.release = new Release({ policy, lostMs, batch });
-    setInterval(() => this.check(), ALONE_CHECK_MS).unref();
-    this.open();
-  }
-
-  readonly shipped = (batch: number): void => {
-    this.release.ship(batch, systemClock.elapsed());
-    this.open();
-  };
-
-  readonly copied = (batch: number): void => {
-    const wasAlone = this.release.alone;
-    this.release.copy(batch, systemClock.elapsed());
-    if (wasAlone && !this.release.alone) {
-      this.options.say("info", "a standby has the whole log: acknowledgements wait for it");
-    }
-    this.open();
-  };
-
-  /** Resolves once the log may be shown up to this batch. */
-  async opened(batch: number): Promise<void> {
-    while (this.release.batch < batch) await delay(RETRY_MS);
-  }
-
-  private check(): void {
-    if (!this.release.check(systemClock.elapsed())) return;
-    this.options.say("error", "the standby is lost: acknowledgements wait for the nodes alone (STANDBY_LOST)");
-    this.open();
-  }
-
-  private open(): void {
-    const { release } = this;
-    if (release.batch === this.shown && release.alone === this.wasAlone) return;
-    this.shown = release.batch;
-    this.wasAlone = release.alone;
-    const { status, progress, logWaker } = this.options;
-    status.set("standbyBatch", release.standby);
-    status.set("alone", release.alone ? 1 : 0);
-    progress.release(release.batch);
-    logWaker.wake();
-  }
-}
-
-interface GateOptions {
-  readonly setup: ReplicationSetup;
-  readonly status: ReplicationStatus;
-  readonly progress: LogProgress;
-  readonly logWaker: Waker;
-  readonly say: Say;
-  /** The stream's last batch. */
-  readonly batch: number;
-}
 
 export interface ActiveOptions {
   readonly box: Box;
@@ -98,7 +33,9 @@ export interface ActiveOptions {
   readonly say: Say;
 }
 
-/** Resolves once the gateway says stop and everything is shipped. @throws RefusedSetup, Fenced, BrokenStream, BrokenLog */
+const NOTHING = Buffer.alloc(0);
+
+/** Resolves once the gateway says stop and everything is shipped, and a standby goes on where it is asked to. @throws RefusedSetup, Fenced, BrokenStream, BrokenLog */
 export async function lead(options: ActiveOptions): Promise<void> {
   const { box, setup, lead: given, status, mailbox, report, say } = options;
   const { settings, dataDir } = setup;
@@ -109,12 +46,12 @@ export async function lead(options: ActiveOptions): Promise<void> {
   requireWhole(found, dataDir, options.isNewStream);
   const before = readStandbyFile(dataDir);
   const epoch = Math.max(found.epoch, before?.epoch ?? 0) + 1;
-  const remember = (sequence: number): void =>
-    writeStandbyFile(dataDir, { role: "active", stream_created_at: info.created, epoch, sequence, keys: "" });
+  const followed = { stream_created_at: info.created, epoch, sequence: 0, keys: "" };
+  const remember = (sequence: number): void => writeStandbyFile(dataDir, { ...followed, role: "active", sequence });
   remember(0);
   const progress = new LogProgress(given.progress);
   const batch = found.position?.batch ?? end.batch;
-  const gate = new Gate({ setup, status, progress, logWaker: new Waker(logWaker), say, batch });
+  const gate = new Gate({ settings, status, progress, logWaker: new Waker(logWaker), say, batch });
   const reports = new StandbyReports(link, settings.name, say, gate.copied);
   reports.expect(end.batch, shortHash(Buffer.from(end.hash)));
   const watch = new StreamWatch({ link, stream, status, monitors: settings.monitors, say });
@@ -137,10 +74,29 @@ export async function lead(options: ActiveOptions): Promise<void> {
     }
     throw error;
   }
+  const succession = new Succession({
+    ...{ beats: box.beats, reports },
+    onAccept: (successor) => {
+      say("info", `handing over to the box ${successor}`);
+      report({ kind: "resigning", to: successor });
+    },
+  });
   box.beActive(
     () => ({ role: "active", epoch, batch: shipper.position.batch, hash: shortHash(shipper.position.hash) }),
     (beat) => reports.hear(beat.box, beat),
+    async (ask) => {
+      if (ask.epoch !== epoch) throw new Error(`it is in epoch ${epoch} by now`);
+      const since = systemClock.elapsed();
+      // A box that hung reads first what came meanwhile, and is fenced where another one is active.
+      await link.nc.flush();
+      if (systemClock.elapsed() - since > READY_MS) throw new Error("it was cut off from the nodes for a moment");
+      await succession.accept(ask.from);
+      return NOTHING;
+    },
   );
+  mailbox.on("demote", () => {
+    succession.accept(null).catch((error: Error) => report({ kind: "stays", reason: error.message }));
+  });
   setInterval(() => {
     const standbys = box.beats.others().filter(({ role }) => role === "standby");
     status.set("keysEqual", standbys.some((standby) => standby.keys_equal) ? 1 : 0);
@@ -151,11 +107,26 @@ export async function lead(options: ActiveOptions): Promise<void> {
     await Promise.race([gate.opened(end.batch), box.fenced]);
   }
   report({ kind: "opened" });
-  mailbox.on("stop", () => shipper.stop());
+  let handsOver = false;
+  mailbox.on("stop", (stop) => {
+    handsOver = stop.handOver;
+    shipper.stop();
+  });
   await Promise.race([shipper.run(), watch.run(), box.fenced]);
-  // A standby learns at once that the stream has the last batch.
+  const heir = handsOver ? await succession.heir(shipper.position.batch) : null;
+  if (heir === null) {
+    // A standby learns at once that the stream has the last batch.
+    await box.beats.end();
+    remember(shipper.lastSequence);
+    return;
+  }
+  // Nobody takes it for the active one from here on.
+  box.beStarting();
   await box.beats.end();
-  remember(shipper.lastSequence);
+  await shipper.resign(heir.box);
+  writeStandbyFile(dataDir, { ...followed, role: "standby", keys: box.keysPrint });
+  say("info", `resigned: the box ${heir.box} goes on`);
+  report({ kind: "resigned", to: { box: heir.box, url: heir.url } });
 }
 
 /** In a stream whose messages are gone, another box may have led last. @throws RefusedSetup */

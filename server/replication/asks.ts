@@ -1,20 +1,22 @@
-/** Requests from box to box over core NATS, signed with STANDBY_SECRET: so far for the files of `keys/`. */
+/** Requests from box to box over core NATS, signed with STANDBY_SECRET: for the files of `keys/`, and to resign. */
 import { randomBytes } from "node:crypto";
 import type { Msg } from "@nats-io/transport-node";
 import Type from "typebox";
 import { systemClock } from "../../engine/util/clock.ts";
 import type { NatsLink } from "./connection.ts";
 import { contentOf } from "./core-message.ts";
-import type { KeyFiles } from "./key-files.ts";
 import { ASK_TIMEOUT_MS, ASK_VALID_MS } from "./limits.ts";
 import type { Seal } from "./seal.ts";
 import { namesOf } from "./settings.ts";
 import type { ReplicationSettings } from "./types.ts";
 
 const Ask = Type.Object({
-  what: Type.Literal("keys"),
-  /** Of whom. */
+  what: Type.Union([Type.Literal("keys"), Type.Literal("resign")]),
+  /** Of whom, and who asks. */
   box: Type.String({ maxLength: 32 }),
+  from: Type.String({ pattern: "^[a-z0-9-]{1,32}$" }),
+  /** That the box is in: a request that somebody repeats later asks nothing any more. */
+  epoch: Type.Integer({ minimum: 0 }),
   /** ms since the epoch */
   at: Type.Integer(),
   /** Random: a response belongs to one request. */
@@ -27,35 +29,39 @@ type Ask = Type.Static<typeof Ask>;
 const OK = 1;
 const REFUSED = 0;
 
-const signedText = ({ what, box, at, nonce }: Omit<Ask, "signature">): string => `${what} ${box} ${at} ${nonce}`;
+const signedText = ({ what, box, from, epoch, at, nonce }: Omit<Ask, "signature">): string =>
+  [what, box, from, epoch, at, nonce].join(" ");
+
+/** Responds to a request, whose text the response belongs to. @throws Error with why not */
+export type Granter = (ask: Pick<Ask, "from" | "epoch">, context: string) => Buffer | Promise<Buffer>;
 
 interface AskOptions {
   readonly link: NatsLink;
   readonly settings: Pick<ReplicationSettings, "name" | "box">;
   readonly seal: Seal;
-  readonly keys: KeyFiles;
 }
 
 /** Responds to what other boxes ask this one. */
-export function answerAsks({ link, settings, seal, keys }: AskOptions): void {
+export function answerAsks(options: AskOptions, granters: Readonly<Record<Ask["what"], Granter>>): void {
+  const { link, settings, seal } = options;
   const { name, box } = settings;
-  const respond = (message: Msg): void => {
-    const ask = contentOf(Ask, message);
-    const why = ask === null ? "the request is none" : whyNot(ask, box, seal);
-    if (ask === null || why !== null) {
-      message.respond(Buffer.concat([Buffer.of(REFUSED), Buffer.from(why ?? "")]));
-    } else message.respond(sealedKeys(ask));
+  const grant = async (ask: Ask | null): Promise<Buffer> => {
+    if (ask === null) throw new Error("the request is none");
+    const why = whyNot(ask, box, seal);
+    if (why !== null) throw new Error(why);
+    return granters[ask.what](ask, signedText(ask));
   };
-  const sealedKeys = (ask: Ask): Buffer => {
+  const respond = async (message: Msg): Promise<void> => {
     try {
-      return Buffer.concat([Buffer.of(OK), keys.sealed(signedText(ask))]);
+      message.respond(Buffer.concat([Buffer.of(OK), await grant(contentOf(Ask, message))]));
     } catch (error) {
-      return Buffer.concat([Buffer.of(REFUSED), Buffer.from(`its keys/ can't be read: ${(error as Error).message}`)]);
+      message.respond(Buffer.concat([Buffer.of(REFUSED), Buffer.from((error as Error).message)]));
     }
   };
   link.nc.subscribe(`${namesOf(name).ask}.${box}`, {
     callback: (error, message) => {
-      if (error === null) respond(message);
+      // A connection that ended meanwhile takes no response.
+      if (error === null) respond(message).catch(() => {});
     },
   });
 }
@@ -68,17 +74,16 @@ function whyNot(ask: Ask, box: string, seal: Seal): string | null {
   return off > ASK_VALID_MS ? `the boxes' clocks differ by ${Math.round(off / 1_000)} s` : null;
 }
 
-/** Replaces this box's keys with those of another. @param from its name @throws Error with the reason, for an operator */
-export async function fetchKeys({ link, settings, seal, keys }: AskOptions, from: string): Promise<void> {
-  const unsigned = {
-    what: "keys" as const,
-    box: from,
-    at: systemClock.now(),
-    nonce: randomBytes(16).toString("base64url"),
-  };
-  const ask: Ask = { ...unsigned, signature: seal.sign(signedText(unsigned)) };
-  const subject = `${namesOf(settings.name).ask}.${from}`;
-  const { data } = await link.nc.request(subject, JSON.stringify(ask), { timeout: ASK_TIMEOUT_MS });
+/** Asks another box, in the epoch that it is in; resolves with its response and the text that it belongs to. @throws Error with why not */
+export async function ask(
+  { link, settings, seal }: AskOptions,
+  { what, box, epoch }: Pick<Ask, "what" | "box" | "epoch">,
+): Promise<{ readonly response: Uint8Array; readonly context: string }> {
+  const { name, box: from } = settings;
+  const unsigned = { what, box, from, epoch, at: systemClock.now(), nonce: randomBytes(16).toString("base64url") };
+  const context = signedText(unsigned);
+  const request = JSON.stringify({ ...unsigned, signature: seal.sign(context) });
+  const { data } = await link.nc.request(`${namesOf(name).ask}.${box}`, request, { timeout: ASK_TIMEOUT_MS });
   if (data[0] !== OK) throw new Error(Buffer.from(data.subarray(1)).toString());
-  keys.replace(data.subarray(1), signedText(unsigned));
+  return { response: data.subarray(1), context };
 }

@@ -1,6 +1,6 @@
 /** The connection, the stream and the other boxes, in either role. Owned by the replication thread. */
 
-import { answerAsks, fetchKeys } from "./asks.ts";
+import { answerAsks, ask, type Granter } from "./asks.ts";
 import { type Beat, Beats, type OwnBeat } from "./beats.ts";
 import type { NatsLink } from "./connection.ts";
 import { Fenced } from "./errors.ts";
@@ -13,6 +13,10 @@ import type { ReplicationSettings } from "./types.ts";
 
 const STARTING: OwnBeat = { role: "starting", epoch: 0, batch: 0, hash: "" };
 
+const refuseResign: Granter = () => {
+  throw new Error("it isn't active");
+};
+
 export class Box {
   readonly link: NatsLink;
   readonly stream: LogStream;
@@ -23,13 +27,14 @@ export class Box {
   private onActive: (beat: Beat) => void = () => {};
   private onStandby: (beat: Beat) => void = () => {};
   private fence: (error: Fenced) => void = () => {};
+  private grantResign: Granter = refuseResign;
 
   /** Its fingerprint, as of the last second. */
   keysPrint = "";
   readonly keys: KeyFiles;
-  private readonly seal: Seal;
+  readonly seal: Seal;
+  readonly settings: ReplicationSettings;
   private readonly say: Say;
-  private readonly settings: ReplicationSettings;
 
   /** @param keyFolder with the files of keys/ */
   constructor(link: NatsLink, settings: ReplicationSettings, keyFolder: string, say: Say) {
@@ -52,14 +57,33 @@ export class Box {
       keys: () => this.keysPrint,
       onBeat: (beat) => this.receive(beat),
     });
-    answerAsks({ link, settings, seal: this.seal, keys: this.keys });
+    answerAsks(
+      { link, settings, seal: this.seal },
+      {
+        keys: (_ask, context) => this.sealedKeys(context),
+        resign: (resign, context) => this.grantResign(resign, context),
+      },
+    );
   }
 
   /** Replaces this box's keys with those of another. @throws Error with the reason, for an operator */
-  async fetchKeys(from: string): Promise<void> {
-    const { link, settings, seal, keys } = this;
-    await fetchKeys({ link, settings, seal, keys }, from);
+  async fetchKeys({ box, epoch }: Pick<Beat, "box" | "epoch">): Promise<void> {
+    const { response, context } = await ask(this, { what: "keys", box, epoch });
+    this.keys.replace(response, context);
     this.lookAtKeys();
+  }
+
+  /** Asks the active box to resign in favor of this one. @throws Error with why it doesn't, for an operator */
+  async askToResign({ box, epoch }: Pick<Beat, "box" | "epoch">): Promise<void> {
+    await ask(this, { what: "resign", box, epoch });
+  }
+
+  private sealedKeys(context: string): Buffer {
+    try {
+      return this.keys.sealed(context);
+    } catch (error) {
+      throw new Error(`its keys/ can't be read: ${(error as Error).message}`);
+    }
   }
 
   /** A file may go while the folder is read. */
@@ -75,6 +99,8 @@ export class Box {
   beStandby(own: () => OwnBeat, onActive: (beat: Beat) => void): void {
     this.own = own;
     this.onActive = onActive;
+    this.onStandby = () => {};
+    this.grantResign = refuseResign;
   }
 
   /** This box is about to be active. */
@@ -85,10 +111,14 @@ export class Box {
     );
   }
 
-  /** This box is active. @param own what it says of itself @param onStandby called with each beat of a standby */
-  beActive(own: () => OwnBeat, onStandby: (beat: Beat) => void): void {
+  /**
+   * This box is active. @param own what it says of itself @param onStandby called with each beat of a standby
+   * @param resign called when a standby asks for that
+   */
+  beActive(own: () => OwnBeat, onStandby: (beat: Beat) => void, resign: Granter): void {
     this.own = own;
     this.onStandby = onStandby;
+    this.grantResign = resign;
   }
 
   private receive(beat: Beat): void {

@@ -6,18 +6,19 @@
  * confirms is shown to the tables.
  */
 
+import { setTimeout as delay } from "node:timers/promises";
 import type { StreamInfo } from "@nats-io/jetstream";
 import type { Subscription } from "@nats-io/transport-node";
 import type { LogEnd } from "../../engine/log/append.ts";
 import { DivergedLog, type LogCopy } from "../../engine/log/log-copy.ts";
 import { BatchAssembler } from "../../engine/replication/batch-assembler.ts";
-import { BadMessage, type Message, MessageKind, readMessage } from "../../engine/replication/message-format.ts";
+import { BadMessage, type Message, readMessage } from "../../engine/replication/message-format.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { systemClock } from "../../engine/util/clock.ts";
 import { type Beat, shortHash } from "./beats.ts";
 import type { NatsLink } from "./connection.ts";
 import { BrokenStream } from "./errors.ts";
-import { BEHIND_MS, MAX_WAITING_BYTES } from "./limits.ts";
+import { BEHIND_MS, MAX_WAITING_BYTES, RESIGN_POLL_MS, RESIGN_SURE_MS } from "./limits.ts";
 import type { Say } from "./reminder.ts";
 import type { LogStream, StreamEnd } from "./stream.ts";
 import { syncLog } from "./sync.ts";
@@ -35,6 +36,8 @@ export interface FollowerOptions {
   readonly say: Say;
   /** Ends the log where it and the stream are still the same. @param known the last batch that certainly is @throws as cutDiverged */
   readonly cut: (info: StreamInfo, known: number) => Promise<void>;
+  /** Called where the stream ends with a resignation. @param successor the box that is to begin the next epoch */
+  readonly onResigned: (successor: string) => void;
   /** In which this box led or followed last; 0 for none. */
   readonly epoch: number;
   /** Called with the first epoch, and before anything that comes of a later one is appended. @param created of the stream */
@@ -59,6 +62,8 @@ export class Follower {
   private isStopping = false;
   private isSynced = false;
   private confirmedBatch = 0;
+  /** Until when a resignation that was heard may come in the stream, ms. */
+  private resignUntil = 0;
   private created = "";
   /** Of the callers of `sync`. */
   private readonly awaiting: (() => void)[] = [];
@@ -95,7 +100,7 @@ export class Follower {
     if (info === null) throw new BrokenStream(`the stream ${stream.names.stream} is gone`);
     const isOther = info.created !== this.created;
     this.created = info.created;
-    const { epoch, position } = await this.syncOrCut(info);
+    const { epoch, position, successor } = await this.syncOrCut(info);
     // This box may have begun to lead, and another one was faster; or the stream is another one now.
     if (isOther && position !== null) this.currentEpoch = epoch;
     if (isOther || epoch > this.currentEpoch) this.enter(Math.max(epoch, this.currentEpoch));
@@ -106,6 +111,12 @@ export class Follower {
     // What beats said meanwhile may be waiting here.
     this.behind = null;
     for (const resolve of callers) resolve();
+    if (successor !== null) this.options.onResigned(successor);
+    else if (systemClock.elapsed() < this.resignUntil) {
+      // The nodes haven't acknowledged it yet.
+      await delay(RESIGN_POLL_MS);
+      this.hasGap = true;
+    }
   }
 
   private async syncOrCut(info: StreamInfo): Promise<StreamEnd> {
@@ -210,9 +221,10 @@ export class Follower {
     for (const bytes of waiting) {
       const message = this.messageOf(bytes);
       if (message === null) continue;
-      if (message.kind === MessageKind.base || message.first > batch + 1 || message.epoch > this.currentEpoch) {
-        // A base says where the log is, and so does a new epoch: the stream has what they follow.
+      if (message.base !== null || message.first > batch + 1 || message.epoch > this.currentEpoch) {
+        // A base says where the log is, and so do a new epoch and its end: the stream has what they follow.
         this.hasGap = true;
+        if (message.successor !== null) this.resignUntil = systemClock.elapsed() + RESIGN_SURE_MS;
         break;
       }
       const whole = this.assembler.add(message);

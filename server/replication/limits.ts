@@ -56,8 +56,16 @@ export const MAX_HELD_MS = 2_000;
 export const DESCRIBE_MS = 3_000;
 /** How long an operator waits until a standby has read the rest of the stream, ms. */
 export const PROMOTE_MS = 10_000;
+/** How long an active that is asked to resign waits until the standby is ready, ms: less than ASK_TIMEOUT_MS. */
+export const READY_MS = 1_000;
+/** How long one that resigns waits for the rest of the log on the standby, ms, and how often it looks. */
+export const HAND_OVER_MS = 1_500;
+export const HAND_OVER_POLL_MS = 2;
+/** How soon a standby looks again for a resignation that it has heard and the stream doesn't have yet, ms, and how long. */
+export const RESIGN_POLL_MS = 5;
+export const RESIGN_SURE_MS = 2_000;
 /** How long the thread has to ship the rest at a stop, ms. */
-export const STOP_MS = 2_000;
+export const STOP_MS = 4_000;
 
 /** What the stream keeps: a box that was away for less finds all that it missed. */
 export const STREAM_DAYS = 7;

@@ -84,7 +84,8 @@ async function findRole(box: Box): Promise<Role> {
   const info = await box.stream.find(file === null ? 0 : SURE_MS);
   const found = info === null ? null : await box.stream.end(info);
   const position = found?.position ?? null;
-  const streamEnd = position === null || found === null ? null : { epoch: found.epoch, batch: position.batch };
+  const isOver = found?.successor !== null;
+  const streamEnd = position === null || found === null ? null : { epoch: found.epoch, batch: position.batch, isOver };
   const stream = info === null ? null : { created: info.created, sequence: info.state.last_seq, end: streamEnd };
   const batch = lastBatch();
   const role = roleOf({ hasActive, file, batch, stream });

@@ -50,11 +50,14 @@ export class Replication {
   readonly refused: Promise<never>;
   /** Null until the thread knows. */
   role: Role | null = null;
+  /** The box that goes on, once this one has resigned. */
+  successor: ActiveBox | null = null;
   /** The active box, as a standby hears it; null for none. */
   active: ActiveBox | null = null;
   private readonly logger: Logger;
   /** Why the thread ships nothing any more; null while it does. */
   private failure: Extract<ReplicationReport, { kind: "failed" | "fenced" }> | null = null;
+  private isResigning = false;
   private isStopping = false;
   private hasEnded = false;
 
@@ -70,6 +73,8 @@ export class Replication {
       if (report.kind === "line") this.logger[report.level](report.text);
       else if (report.kind === "role") this.role = report.role;
       else if (report.kind === "active") this.active = report.active;
+      else if (report.kind === "resigning") this.isResigning = true;
+      else if (report.kind === "resigned") this.successor = report.to;
       else if (report.kind === "failed" || report.kind === "fenced") this.failure ??= report;
       else if (report.kind === "refused") this.failure ??= { kind: "failed", error: report.reason };
     });
@@ -136,6 +141,25 @@ export class Replication {
     });
   }
 
+  /** Asks an active to hand over to a standby; `onResigning` is called before it resolves. */
+  async demote(): Promise<{ readonly to: string } | { readonly reason: string }> {
+    const missing = { reason: "the thread has ended" };
+    return this.askFor<{ readonly to: string } | { readonly reason: string }>(
+      { kind: "demote" },
+      null,
+      missing,
+      (report) => (report.kind === "stays" || report.kind === "resigning" ? { value: report } : null),
+    );
+  }
+
+  /** Calls the listener once this box is to hand over to a standby, which may have been decided before. */
+  onResigning(listener: () => void): void {
+    if (this.isResigning) listener();
+    this.worker.on("message", ({ kind }: ReplicationReport) => {
+      if (kind === "resigning") listener();
+    });
+  }
+
   /** The stream as it is now, null while the nodes don't respond, and the other boxes. */
   async describe(): Promise<Described> {
     return this.askFor<Described>({ kind: "describe" }, DESCRIBE_MS, { stream: null, boxes: [] }, (report) =>
@@ -171,13 +195,17 @@ export class Replication {
     });
   }
 
-  /** Lets the thread ship the rest of the log, within a bound, and ends it. The log's own thread must have ended. */
-  async stop(): Promise<void> {
+  /**
+   * Lets the thread ship the rest of the log, within a bound, and ends it. The log's own thread must have ended.
+   * @param mayHandOver a standby that is ready goes on, unless that is left to operators
+   */
+  async stop(mayHandOver: boolean): Promise<void> {
     this.isStopping = true;
     if (this.hasEnded) return;
     const { worker } = this;
     const exited = new Promise((resolve) => worker.once("exit", resolve));
-    this.ask({ kind: "stop" });
+    const handOver = mayHandOver && (this.isResigning || this.settings.takeover === "auto");
+    this.ask({ kind: "stop", handOver });
     const timer = setTimeout(() => void worker.terminate(), STOP_MS);
     await exited;
     clearTimeout(timer);

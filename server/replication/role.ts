@@ -14,8 +14,8 @@ export interface RoleFacts {
     readonly created: string;
     /** Of its last message ever, which may be too old to be there; 0 for none. */
     readonly sequence: number;
-    /** The epoch and the batch that it ends with; null where it has no message. */
-    readonly end: { readonly epoch: number; readonly batch: number } | null;
+    /** The epoch and the batch that it ends with, and whether that epoch is over; null where it has no message. */
+    readonly end: { readonly epoch: number; readonly batch: number; readonly isOver: boolean } | null;
   } | null;
 }
 
@@ -28,12 +28,13 @@ export function roleOf({ hasActive, file, batch, stream }: RoleFacts): Role {
 function mayBegin(batch: number, stream: RoleFacts["stream"]): boolean {
   if (batch === 0) return false;
   if (stream === null || stream.sequence === 0) return true;
-  return stream.end !== null && stream.end.batch <= batch;
+  return stream.end !== null && !stream.end.isOver && stream.end.batch <= batch;
 }
 
 /** Nobody led after this box. In a stream that is gone, or whose messages are, another may have. */
 function ledLast(file: StandbyFile, stream: RoleFacts["stream"]): boolean {
   if (stream === null || stream.created !== file.stream_created_at) return false;
-  if (stream.end !== null) return stream.end.epoch <= file.epoch;
+  // Whoever resigned left it to another one.
+  if (stream.end !== null) return stream.end.epoch <= file.epoch && !stream.end.isOver;
   return stream.sequence === file.sequence;
 }

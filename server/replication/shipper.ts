@@ -21,6 +21,7 @@ import {
   packBase,
   packBatches,
   packParts,
+  packResign,
   readMessage,
 } from "../../engine/replication/message-format.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
@@ -72,7 +73,7 @@ export class Shipper {
   /**
    * Begins where the stream ends, with a message of a new epoch that no other process sends. From then on the stream takes
    * nothing from a box that was active before. What the log has beyond the stream comes next.
-   * @throws RefusedSetup where the stream isn't of this log, or is ahead of it; Overtaken where another box was faster
+   * @throws RefusedSetup where the stream isn't of this log; Overtaken where another box was faster, or is still there
    */
   async begin(end: StreamEnd, epoch: number, local: LogPosition): Promise<void> {
     this.sequence = end.sequence;
@@ -115,7 +116,7 @@ export class Shipper {
   private requireSame({ exchange, batch, hash }: LogPosition, local: LogPosition): void {
     if (exchange !== local.exchange) throw new RefusedSetup("the stream has the log of another exchange");
     if (batch > local.batch) {
-      throw new RefusedSetup(`the stream ends with batch ${batch}, this box's log with batch ${local.batch}`);
+      throw new Overtaken(`the stream ends with batch ${batch} by now, this box's log with batch ${local.batch}`);
     }
     if (batch === 0) return;
     const own = batch === local.batch ? local.hash : hashOf(this.bodyOf(batch));
@@ -156,6 +157,15 @@ export class Shipper {
   /** Ships up to this batch, which the log has. @throws as `run` */
   async shipThrough(batch: number): Promise<void> {
     while (this.shipped < batch) await this.ship(batch);
+  }
+
+  /** Ends the epoch, once `run` has ended: the stream takes nothing more of it. @throws as `run` */
+  async resign(successor: string): Promise<void> {
+    const { exchange } = this.local;
+    let isSaid = false;
+    while (!isSaid) {
+      isSaid = await this.publish([packResign(this.epoch, { exchange, ...this.position }, this.nonce, successor)]);
+    }
   }
 
   /** Ends `run` once everything is shipped. */
@@ -219,8 +229,7 @@ export class Shipper {
     const message = readOther(bytes, sequence);
     const { epoch, first, kind } = message;
     // Nothing of this process's epoch is another's.
-    const isOurs =
-      kind === MessageKind.base ? this.isHere(message) : first === this.shipped + 1 && this.hasSame(message);
+    const isOurs = message.base !== null ? this.isHere(message) : first === this.shipped + 1 && this.hasSame(message);
     if (epoch >= this.epoch || !isOurs) {
       throw new Fenced(`another box wrote message ${sequence} of the stream: batch ${first} of epoch ${epoch}`);
     }
@@ -229,7 +238,7 @@ export class Shipper {
     if (kind === MessageKind.batches) this.moveTo(message.last, message.bodies.at(-1)!);
   }
 
-  /** True if a base says that the stream ends where it does. */
+  /** True if a base or a resignation says that the stream ends where it does. */
   private isHere({ base }: Message): boolean {
     const { batch, hash } = this.position;
     return base !== null && base.exchange === this.local.exchange && base.batch === batch && base.hash.equals(hash);

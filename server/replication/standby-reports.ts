@@ -13,6 +13,9 @@ import { MAX_KEPT_BODY_BYTES, MAX_SENT_ENDS } from "./limits.ts";
 import type { Say } from "./reminder.ts";
 import { namesOf } from "./settings.ts";
 
+/** Messages that a standby may lack and be current: one in flight, and one on the way to its disk. */
+const MAX_SENT_MESSAGES = 2;
+
 const Content = Type.Object({
   /** The last batch in the standby's log, and the beginning of its SHA-256 in hex. */
   batch: Type.Integer({ minimum: 1 }),
@@ -38,6 +41,8 @@ export class StandbyReports {
   private sent: SentEnd[] = [];
   /** Boxes whose other log was reported. */
   private readonly diverged = new Set<string>();
+  /** The last batch that each box was found to have. */
+  private readonly copies = new Map<string, number>();
   private readonly say: Say;
   private readonly onCopy: (batch: number) => void;
 
@@ -95,6 +100,17 @@ export class StandbyReports {
     this.diverged.delete(box);
     // The last one stays: a standby that comes has it, too.
     this.sent.splice(0, at);
+    this.copies.set(box, report.batch);
     this.onCopy(report.batch);
+  }
+
+  /** The last batch that a box was found to have; 0 for none. */
+  copied(box: string): number {
+    return this.copies.get(box) ?? 0;
+  }
+
+  /** True where a box lacks no more than what was sent a moment ago. */
+  isCurrent(box: string): boolean {
+    return this.copies.has(box) && this.copied(box) >= (this.sent.at(-1 - MAX_SENT_MESSAGES)?.batch ?? 0);
   }
 }

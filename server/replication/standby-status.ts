@@ -1,6 +1,7 @@
 /** What an operator reads about this box and the copy of its log: `admin standby status`, and the fields of /readyz. */
 import type { LogProgress } from "../../engine/log/progress.ts";
 import type { Histogram } from "../../engine/util/histogram.ts";
+import { ApiError, ErrorKind } from "../errors.ts";
 import type { Replication } from "./replication.ts";
 
 const MICROS_PER_MS = 1_000;
@@ -41,6 +42,14 @@ export async function standbyStatus(options: StandbyStatusOptions): Promise<obje
     syncs_each_write: settings.monitors.length === 0 ? "unknown" : status.get("syncChecked") === 1,
     ...described,
   };
+}
+
+/** Hands over to a standby; resolves with its name. @throws ApiError 40900 with why it doesn't */
+export async function demote(replication: Replication | null): Promise<object> {
+  if (replication === null) throw new ApiError(ErrorKind.conflict, "this is a single box: STANDBY_NATS isn't set");
+  const result = await replication.demote();
+  if ("reason" in result) throw new ApiError(ErrorKind.conflict, result.reason);
+  return { box: replication.settings.box, to: result.to };
 }
 
 /** Resolves with this box while it isn't active, and with the stream; that is null while the nodes don't respond. */

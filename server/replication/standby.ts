@@ -41,6 +41,10 @@ export class Standby {
   /** The tables are open, and follow the log. */
   private isOpen = false;
   private isPromoted = false;
+  /** Becomes active. Before `run` nothing does. */
+  private promote: (how: Promotion) => void = () => {};
+  /** Called once the active box has resigned for this one, while an operator waits for that. */
+  private onResigned: (() => void) | null = null;
   /** The fingerprint in standby.json. */
   private rememberedKeys = "";
   private keysAskedAt = Number.NEGATIVE_INFINITY;
@@ -72,8 +76,9 @@ export class Standby {
     );
     const watch = setInterval(() => this.tellActive(), ACTIVE_CHECK_MS);
     const promoted = new Promise<Promotion>((resolve) => {
-      mailbox.on("promote", ({ how }) => void this.answer(how, resolve));
+      this.promote = resolve;
     });
+    mailbox.on("promote", ({ how }) => void this.answer(how));
     report({ kind: "role", role: "standby" });
     const following = this.follow();
     // Before there is a follower nobody awaits it once this box is promoted.
@@ -133,6 +138,7 @@ export class Standby {
     const { link, stream } = box;
     return new Follower({
       cut: (info, known) => this.cut(info, known),
+      onResigned: (successor) => this.hearResigned(successor),
       ...{ link, stream, log, say },
       epoch: readStandbyFile(dataDir)?.epoch ?? 0,
       onEpoch: (last, created) => {
@@ -165,7 +171,7 @@ export class Standby {
   }
 
   /** Gets the active box's keys where this one has others. */
-  private async compareKeys({ box: from, keys }: Beat): Promise<void> {
+  private async compareKeys({ box: from, keys, epoch }: Beat): Promise<void> {
     const { box, status, say } = this.options;
     this.rememberKeys(keys);
     const isEqual = keys === box.keysPrint;
@@ -176,7 +182,7 @@ export class Standby {
     if (isEqual || keys === "" || !isFollowing || now - this.keysAskedAt < KEYS_RETRY_MS) return;
     this.keysAskedAt = now;
     try {
-      await box.fetchKeys(from);
+      await box.fetchKeys({ box: from, epoch });
       say("info", `the keys are those of the box ${from} now`);
     } catch (error) {
       say("error", `the box ${from} has other keys, and they can't be fetched: ${(error as Error).message}`);
@@ -197,19 +203,52 @@ export class Standby {
   // ---------------------------------------------------------------- promotion
 
   /** One request at a time: the gateway sends no second one before it has the response. */
-  private async answer(how: Promotion, promote: (how: Promotion) => void): Promise<void> {
+  private async answer(how: Promotion): Promise<void> {
     if (this.isAsked) return;
     this.isAsked = true;
     const reason = await this.whyNot(how).catch((error: unknown) => String((error as Error).message));
     this.isAsked = false;
-    if (reason === null) promote(how);
+    if (reason === null) this.promote(how);
     else this.options.report({ kind: "stays", reason });
+  }
+
+  /** The epoch is over. This box goes on where it is named, also after a restart. */
+  private hearResigned(successor: string): void {
+    const { settings, say } = this.options;
+    if (successor !== settings.box || this.isPromoted) return;
+    if (this.onResigned !== null) return this.onResigned();
+    const reason = this.whyNotKeys();
+    if (reason === null) this.promote("");
+    else say("error", `the active box resigned for this one, which can't go on: ${reason}`);
+  }
+
+  /** The active box stops in order, and ends its epoch; resolves with why it doesn't. */
+  private async askToResign(active: Beat): Promise<string | null> {
+    if (!this.isOpen) return "this box is starting: try again";
+    const wrong = this.whyNotKeys();
+    if (wrong !== null) return wrong;
+    const resigned = new Promise<null>((resolve) => {
+      this.onResigned = () => resolve(null);
+    });
+    try {
+      await this.options.box.askToResign(active);
+      const isSaid = (await within(resigned, PROMOTE_MS)) === null;
+      return isSaid
+        ? null
+        : `the box ${active.box} said that it would resign, and didn't within ${PROMOTE_MS / 1_000} s`;
+    } catch (error) {
+      return `the box ${active.box} doesn't resign: ${(error as Error).message}`;
+    } finally {
+      this.onResigned = null;
+    }
   }
 
   /** Resolves with what speaks against becoming active; null where nothing does. */
   private async whyNot(how: Promotion): Promise<string | null> {
     const { box, log } = this.options;
     await box.beats.echo();
+    const active = box.beats.active();
+    if (active !== null && how === "") return this.askToResign(active);
     const reason = this.whyNotNow();
     if (reason !== null) return reason;
     const info = await within(box.stream.find(), PROMOTE_MS);

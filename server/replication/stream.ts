@@ -39,6 +39,8 @@ export interface StreamEnd {
   readonly epoch: number;
   /** Null where it has no message: none yet, or all of them are too old. */
   readonly position: LogPosition | null;
+  /** The box that is to begin the next epoch, where the last message is a resignation. */
+  readonly successor: string | null;
 }
 
 export class LogStream {
@@ -157,13 +159,14 @@ export class LogStream {
   /** Where the stream ends, from its last whole batches. @throws RefusedSetup where it has something else */
   async end({ state }: StreamInfo): Promise<StreamEnd> {
     const sequence = state.last_seq;
-    if (state.messages === 0) return { sequence, epoch: 0, position: null };
+    if (state.messages === 0) return { sequence, epoch: 0, position: null, successor: null };
     let epoch = 0;
     for (let at = sequence; at >= state.first_seq; ) {
       const message = await this.message(at);
       epoch = Math.max(epoch, message.epoch);
       const position = await this.positionAfter(message, at);
-      if (position !== null) return { sequence, epoch, position };
+      if (position !== null)
+        return { sequence, epoch, position, successor: at === sequence ? message.successor : null };
       at -= 1;
     }
     throw new RefusedSetup(`the stream ${this.names.stream} has no whole batch`);

@@ -57,8 +57,8 @@ function requireSame({ position }: StreamEnd, log: LogCopy): void {
 }
 
 /** The first batch that a stream has whole, by its first message. */
-export function beginOf({ kind, first, part }: Message): number {
-  if (kind === MessageKind.base) return first + 1;
+export function beginOf({ base, kind, first, part }: Message): number {
+  if (base !== null) return first + 1;
   return kind === MessageKind.part && part > 1 ? first + 1 : first;
 }
 

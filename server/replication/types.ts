@@ -2,6 +2,8 @@
 import type { AckPolicy } from "../../engine/replication/release.ts";
 import type { Durability } from "../../engine/util/wal-database.ts";
 
+type Takeover = "auto" | "manual";
+
 export interface ReplicationSettings {
   /** HOST:PORT of the nodes, this box's own first. */
   readonly nodes: readonly string[];
@@ -25,6 +27,8 @@ export interface ReplicationSettings {
   readonly ack: AckPolicy;
   /** How long an acknowledgement waits for the standby alone, ms; null: for ever. */
   readonly lostMs: number | null;
+  /** `manual`: no box becomes active without an operator's command. */
+  readonly takeover: Takeover;
   readonly replicas: number;
   /** The nodes' monitoring addresses; none: nothing says whether the nodes sync each write. */
   readonly monitors: readonly string[];
@@ -96,7 +100,11 @@ export interface OtherBox {
 
 /** The gateway's messages to the thread. */
 export type ReplicationRequest =
-  | { readonly kind: "stop" | "describe" }
+  | { readonly kind: "describe" }
+  /** An active that hands over ends its epoch, where a standby is ready to go on. */
+  | { readonly kind: "stop"; readonly handOver: boolean }
+  /** To an active: promise a standby to hand over to it. */
+  | { readonly kind: "demote" }
   /** To a standby: the tables are open, so what the log gets may be shown to them. */
   | { readonly kind: "follow" }
   /** To a standby: become active, unless another box is. */
@@ -123,7 +131,11 @@ export type ReplicationReport =
   | { readonly kind: "synced"; readonly through: number }
   /** The active box that a standby hears; null for none. */
   | { readonly kind: "active"; readonly active: ActiveBox | null }
-  /** The response to "promote" where it isn't done. */
+  /** An active hands over to this box: it has to stop. Also the response to "demote". */
+  | { readonly kind: "resigning"; readonly to: string }
+  /** The epoch is over, and that box goes on. */
+  | { readonly kind: "resigned"; readonly to: ActiveBox }
+  /** The response to "promote" and "demote" where it isn't done. */
   | { readonly kind: "stays"; readonly reason: string }
   /** The stream is there, and continues with this box's log. */
   | { readonly kind: "opened" }

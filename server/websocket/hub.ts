@@ -47,6 +47,7 @@ import type { ReplayContext } from "./replay.ts";
 import { SbeMarketMessages } from "./sbe/market-messages.ts";
 import { SbeMessages } from "./sbe/messages.ts";
 import { SbeOperations } from "./sbe/operations.ts";
+import type { Shutdown } from "./schemas.ts";
 import { Upgrade, type UpgradeOptions } from "./upgrade.ts";
 import { addTo, removeFrom, UserStream } from "./user-stream.ts";
 
@@ -150,10 +151,10 @@ export class SocketHub implements OperationHost, ActionHost {
     }
   }
 
-  /** Announces the shutdown on every connection and closes it. */
-  shutDown(): void {
+  /** Announces the shutdown on every connection and closes it. @param next where the clients go on */
+  shutDown(next: Shutdown): void {
     const at = this.exchange.timeline.stamp(this.options.clock.now());
-    const message = frame("system.shutdown", 0, at, "null");
+    const message = frame("system.shutdown", 0, at, JSON.stringify(next));
     for (const connection of [...this.connections]) {
       if (connection.format === "sbe") {
         const binary = this.delivery.frame(connection);

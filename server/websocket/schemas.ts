@@ -102,7 +102,14 @@ const BookChange = closed({
   ),
 });
 
-const Shutdown = Type.Null();
+const Shutdown = closed({
+  reason: about(
+    Type.Union([Type.Literal("restart"), Type.Literal("standby")]),
+    "restart: the same server comes back; standby: another one goes on",
+  ),
+  url: about(Type.Union([Type.String(), Type.Null()]), "where to connect next; null: where this connection went"),
+});
+export type Shutdown = Type.Static<typeof Shutdown>;
 
 /** Events that a new subscription may begin with. */
 const SNAPSHOTS: readonly string[] = ["book.snapshot", "ticker.updated", "market.updated"];

@@ -159,6 +159,7 @@ describe("what env files leave around a value", () => {
       STANDBY_URL: "https://a.example.com",
       STANDBY_ACK: "stream",
       STANDBY_LOST: "wait",
+      STANDBY_TAKEOVER: "manual",
       STANDBY_SECRET: "x".repeat(32),
       STANDBY_REPLICAS: "3",
       STANDBY_MONITOR: "http://10.0.0.1:8222",

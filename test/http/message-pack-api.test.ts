@@ -478,6 +478,9 @@ describe("the WebSocket", () => {
     const socket = await Socket.open(world.server, world.user().token, PACKED);
     await world.stop();
     expect(await socket.closed).toBe(1001);
-    expect(socket.frames.at(-1)).toMatchObject({ event: "system.shutdown", data: null });
+    expect(socket.frames.at(-1)).toMatchObject({
+      event: "system.shutdown",
+      data: { reason: "restart", url: null },
+    });
   });
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { NatsCluster } from "../../bench/support/nats-cluster.ts";
 import { eventually } from "../support/checks.ts";
 import type { Answer, Client, OrderJson } from "../support/client.ts";
+import { Line } from "../support/line.ts";
 import { scrape } from "../support/metrics.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { BUY, post, terms } from "../support/trading.ts";
@@ -33,6 +34,8 @@ export class TestNodes {
       STANDBY_NAME: name,
       STANDBY_SECRET: SECRET,
       STANDBY_ACK: "stream",
+      // A test stops one box and looks at the other as it was.
+      STANDBY_TAKEOVER: "manual",
       ...more,
     };
   }
@@ -52,6 +55,18 @@ export class TestNodes {
     onTestFinished(() => standby.kill());
     standby.port = Number((await standby.logged(({ msg }) => msg === "standing by"))["port"]);
     return standby;
+  }
+
+  /** Lines to the nodes that can be pulled, and STANDBY_NATS for them. */
+  async openLines(): Promise<{ readonly lines: readonly Line[]; readonly urls: string }> {
+    const { cluster } = this;
+    const lines = await Promise.all(
+      Array.from({ length: cluster.size }, (_, i) => Line.open(Number(cluster.address(i).split(":")[1]))),
+    );
+    onTestFinished(() => {
+      for (const line of lines) line.close();
+    });
+    return { lines, urls: lines.map(({ port }) => `nats://127.0.0.1:${port}`).join(",") };
   }
 
   /** Stops two of the three nodes until the returned function is called: nothing can be acknowledged. */

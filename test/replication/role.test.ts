@@ -7,8 +7,8 @@ import { readStandbyFile, writeStandbyFile } from "../../server/replication/stan
 import { temporaryFolder } from "../support/server.ts";
 
 const CREATED = "2026-11-28T00:00:00Z";
-const stream = (epoch: number, { batch = 10, created = CREATED } = {}) => {
-  return { created, sequence: 20, end: { epoch, batch } };
+const stream = (epoch: number, { batch = 10, created = CREATED, isOver = false } = {}) => {
+  return { created, sequence: 20, end: { epoch, batch, isOver } };
 };
 const written = (sequence: number) => ({ created: CREATED, sequence, end: null });
 const file = (role: "active" | "standby", epoch: number, sequence = 0) => {
@@ -38,6 +38,12 @@ describe("a box", () => {
     ["that began to lead and died before it said so leads", facts({ file: file("active", 4) }), "active"],
     ["that led last leads with an older log, too", facts({ file: file("active", 3), batch: 2 }), "active"],
     ["after which another led follows", facts({ file: file("active", 2) }), "standby"],
+    [
+      "that led and resigned follows",
+      facts({ file: file("active", 3), stream: stream(3, { isOver: true }) }),
+      "standby",
+    ],
+    ["with no past leaves it to the one that was named", facts({ stream: stream(3, { isOver: true }) }), "standby"],
     ["that led makes no new stream by itself", facts({ file: file("active", 3), stream: null }), "standby"],
     [
       "that led follows another one's new stream",

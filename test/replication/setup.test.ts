@@ -31,6 +31,7 @@ describe("settings", () => {
       url: null,
       ack: "standby",
       lostMs: 10_000,
+      takeover: "auto",
       replicas: 3,
       monitors: [],
     });
@@ -42,6 +43,7 @@ describe("settings", () => {
     expect(standby({ STANDBY_NATS: "10.0.0.1:80, [fd00::1]:4333" })?.nodes).toEqual(["10.0.0.1:80", "[fd00::1]:4333"]);
     expect(standby({ STANDBY_LOST: "wait" })?.lostMs).toBeNull();
     expect(standby({ STANDBY_LOST: "alone:3" })?.lostMs).toBe(3_000);
+    expect([standby({})?.takeover, standby({ STANDBY_TAKEOVER: "manual" })?.takeover]).toEqual(["auto", "manual"]);
     expect(standby({ STANDBY_URL: "https://a.example.com/" })?.url).toBe("https://a.example.com");
     expect(standby({})?.box).toMatch(/^[a-z0-9-]{1,32}$/);
   });

@@ -3,11 +3,16 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { hashOf, readHeader } from "../../engine/log/batch-format.ts";
 import { LogFiles } from "../../engine/log/log-files.ts";
 import { LogProgress } from "../../engine/log/progress.ts";
-import { MAX_MESSAGE_BYTES, packBatches, packParts } from "../../engine/replication/message-format.ts";
+import {
+  type LogPosition,
+  MAX_MESSAGE_BYTES,
+  packBatches,
+  packParts,
+} from "../../engine/replication/message-format.ts";
 import { Waker } from "../../engine/ring/waker.ts";
 import { readConfig } from "../../server/bootstrap/config.ts";
 import { NatsLink } from "../../server/replication/connection.ts";
-import { Fenced } from "../../server/replication/errors.ts";
+import { Fenced, Overtaken } from "../../server/replication/errors.ts";
 import { Publisher } from "../../server/replication/publisher.ts";
 import { ReplicationStatus } from "../../server/replication/replication-status.ts";
 import { Shipper } from "../../server/replication/shipper.ts";
@@ -41,20 +46,34 @@ describe.skipIf(NO_NATS)("a message in the place of ours", () => {
     const progress = new LogProgress();
     progress.append(bodies.length);
     progress.release(BASE);
-    const shipper = new Shipper({
-      log: new LogFiles({ journal: journalPath(dataDir), archives: archiveFolder(dataDir) }),
-      progress,
-      waker: new Waker(),
-      onSend: () => {},
-      onShipped: (batch) => progress.release(batch),
-      publisher: new Publisher({ link, stream, onUnknown: () => {}, say }),
-      status: new ReplicationStatus(),
-      allowed: async () => {},
-    });
-    const { exchange } = readHeader(bodies[BASE - 1]!);
-    const position = { exchange, batch: BASE, hash: hashOf(bodies[BASE - 1]!) };
-    await shipper.begin(await stream.end(await stream.open()), 2, position);
-    return { bodies, shipper, progress, test: await Nodes.connect(nodes.cluster, name) };
+    const create = (known = progress): Shipper =>
+      new Shipper({
+        log: new LogFiles({ journal: journalPath(dataDir), archives: archiveFolder(dataDir) }),
+        progress: known,
+        waker: new Waker(),
+        onSend: () => {},
+        onShipped: (batch) => progress.release(batch),
+        publisher: new Publisher({ link, stream, onUnknown: () => {}, say }),
+        status: new ReplicationStatus(),
+        allowed: async () => {},
+      });
+    const positionAt = (batch: number): LogPosition => {
+      const body = bodies[batch - 1]!;
+      return { exchange: readHeader(body).exchange, batch, hash: hashOf(body) };
+    };
+    const shipper = create();
+    await shipper.begin(await stream.end(await stream.open()), 2, positionAt(BASE));
+    /** Another process that reads now where the stream ends. */
+    const another = async () => {
+      const end = await stream.end(await stream.open());
+      const own = new LogProgress();
+      const begin = (epoch: number, batch: number): Promise<void> => {
+        own.append(batch);
+        return create(own).begin(end, epoch, positionAt(batch));
+      };
+      return { begin };
+    };
+    return { bodies, shipper, progress, another, test: await Nodes.connect(nodes.cluster, name) };
   }
 
   function write(dataDir: string, count: number): void {
@@ -89,6 +108,18 @@ describe.skipIf(NO_NATS)("a message in the place of ours", () => {
     await expect(shipper.shipThrough(bodies.length)).rejects.toThrow(Fenced);
     expect(progress.releasedBatch).toBe(BASE);
     expect((await own.messages()).length).toBe(2);
+  });
+
+  test("a stream that goes on past the log refuses the epoch, and so does one that grows meanwhile", async () => {
+    const { bodies, shipper, another, test: own } = await begin("ahead");
+    await shipper.shipThrough(BASE + 1);
+    const stale = await another();
+    await shipper.shipThrough(BASE + 2);
+    await expect(stale.begin(3, BASE + 1)).rejects.toThrow(Overtaken);
+    await expect((await another()).begin(3, BASE + 1)).rejects.toThrow(Overtaken);
+    expect((await own.messages()).every(({ epoch }) => epoch === 2)).toBe(true);
+    await shipper.shipThrough(bodies.length);
+    expect(await own.bodies()).toEqual(bodies.slice(BASE));
   });
 
   test("our own epoch, one after it, and bytes that are no message, are named", async () => {

@@ -259,7 +259,8 @@ function jsonOf(message: PlainMessage): Json {
     case "MarketUpdated":
       return flagged(event("market.updated", JSON.parse(texts["market"]!) as Json));
     case "Shutdown":
-      return { ...event("system.shutdown", {}), data: null };
+      // It doesn't say why, nor where to go on.
+      return { ...event("system.shutdown", {}), data: { reason: "restart", url: null } };
     default:
       throw new Error(`the client doesn't know ${template}`);
   }

@@ -480,7 +480,10 @@ describe("heartbeats and shutdown", () => {
     await world.server.stop();
     for (const socket of sockets) {
       expect(await socket.closed).toBe(1001);
-      expect(socket.frames.at(-1)).toMatchObject({ event: "system.shutdown", data: null });
+      expect(socket.frames.at(-1)).toMatchObject({
+        event: "system.shutdown",
+        data: { reason: "restart", url: null },
+      });
     }
     expectSoundDatabase(world.server.dataDir);
   });
