@@ -93,7 +93,11 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   const identity = await openAccountServices({ ...base, writer });
   const operators = createOperatorServices({ ...base, trading, identity, endSockets });
   const notifying = createNotificationServices({ ...base, trading, identity });
-  const fail = createFailureHandler({ ...base, exchange, writer, projected });
+  const farewell = (): void => {
+    const successor = replication?.successor ?? null;
+    hub.shutDown({ reason: successor === null ? "restart" : "standby", url: successor?.url ?? null });
+  };
+  const fail = createFailureHandler({ ...base, exchange, writer, projected, replication, farewell });
   watchThreads(threads, lifecycle, fail);
   replication?.watch(fail);
 
@@ -118,8 +122,6 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
     await applySeed(seed, createSeedTarget(accounts, writer, identity.passwords), startedAt);
     await exchange.fence();
   }
-  const promotions = standing?.promotions(startedAt) ?? [];
-  if (promotions.length > 0) await writer.write([], promotions);
   await catchUp(trading, operators);
   await notifying.notificationMails.start(systemClock.now());
 
@@ -141,9 +143,14 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
     lock,
     output,
     mayHandOver,
+    farewell,
   });
   stopOnSignals(stop);
   lifecycle.phase = "ready";
+  replication?.ready();
+  // Where acknowledgements wait for a standby, so does this.
+  const promotions = standing?.promotions(startedAt) ?? [];
+  if (promotions.length > 0) writer.write([], promotions).catch((err: unknown) => logger.warn({ err }, "not audited"));
   replication?.onResigning(() => void stop("handing over"));
   overdue.begin();
   operators.upkeep.check();

@@ -5,7 +5,7 @@
 import { setMaxListeners } from "node:events";
 import { assert } from "../../engine/util/assert.ts";
 import { itemAt } from "../support/item-at.ts";
-import { Api, pause } from "./api.ts";
+import { Api, type Boxes, pause } from "./api.ts";
 import { MARKETS } from "./catalog.ts";
 import { FairValues } from "./fair-values.ts";
 import { emailOf } from "./folder.ts";
@@ -54,7 +54,7 @@ interface ListedMarket {
 }
 
 export interface CrowdOptions {
-  readonly root: string;
+  readonly boxes: Boxes;
   readonly tokens: Readonly<Record<string, string>>;
   readonly operator: { readonly email: string; readonly password: string };
   readonly random: () => number;
@@ -81,7 +81,7 @@ export class Crowd {
     const api = (name: string): Api => {
       const token = tokens[name];
       assert(token !== undefined, "every bot has a token");
-      return new Api(name, options.root, token, this.stopping.signal);
+      return new Api(name, options.boxes, token, this.stopping.signal);
     };
     this.makers = MAKERS.map(([name, style, phase]) => new Maker(api(name), style, phase, random));
     this.takers = TAKERS.map((name) => new Taker(api(name), random, Date.now));
@@ -118,11 +118,11 @@ export class Crowd {
 
   /** Raises the bots' KYC and rate limits as an operator would for any market maker. */
   private async setTerms(): Promise<void> {
-    const { root, operator } = this.options;
+    const { boxes, operator } = this.options;
     const { signal } = this.stopping;
-    const visitor = new Api("operator", root, null, signal);
+    const visitor = new Api("operator", boxes, null, signal);
     const login = required(await visitor.call<{ access_token: string }>("POST", "/auth/login", operator), "sign-in");
-    const desk = new Api("operator", root, login.access_token, signal);
+    const desk = new Api("operator", boxes, login.access_token, signal);
     for (const name of BOTS) {
       type Users = { items: { id: number; terms: typeof BOT_TERMS }[] };
       const found = await desk.call<Users>("GET", `/admin/users?email=${encodeURIComponent(emailOf(name))}`);

@@ -69,6 +69,17 @@ export class Release {
     if (batch >= this.shippedBefore) this.isAlone = false;
   }
 
+  /** The standby stops in order: nothing waits for it, unless it must; returns true if that changed. */
+  leave(): boolean {
+    const { policy, lostMs } = this.options;
+    if (policy !== "standby" || lostMs === null) return false;
+    // Another one counts once it has caught up, even where nothing new comes.
+    this.copied = 0;
+    if (this.isAlone) return false;
+    this.isAlone = true;
+    return true;
+  }
+
   /** Goes on alone where the standby has lacked something for too long; returns true if that changed. @param now ms */
   check(now: number): boolean {
     const { policy, lostMs } = this.options;

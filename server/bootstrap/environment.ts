@@ -83,7 +83,7 @@ export const Environment = Type.Object({
   STANDBY_TAKEOVER: choice(
     "auto",
     ["auto", "manual"],
-    "auto: a box that is stopped hands over to its standby; manual: only by an operator's command",
+    "auto: the standby takes over where no box is active; manual: only by an operator's command",
   ),
   STANDBY_REPLICAS: integer(3, 1, 5, "nodes that keep a copy; 1 only for trials"),
   STANDBY_MONITOR: optional(

@@ -5,6 +5,7 @@
 import { type ApiError, FAILED, FENCED_EXIT, outcomeUnknown, overloaded, STARTING, STOPPING } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import type { ProjectedReads } from "../queries/projected-reads.ts";
+import type { Replication } from "../replication/replication.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 
@@ -72,15 +73,26 @@ interface FailureOptions {
   readonly exchange: Exchange;
   readonly writer: LogWriter;
   readonly projected: ProjectedReads;
+  /** Null on a single box. */
+  readonly replication: Pick<Replication, "stop" | "successor"> | null;
+  /** Tells the sockets where to go on, and closes them. */
+  readonly farewell: () => void;
   readonly logger: Logger;
 }
 
 /** Only the first failure stops trading, and none while the server stops. Reads end once the projector fails, first or not. */
-export function createFailureHandler({ lifecycle, exchange, writer, projected, logger }: FailureOptions): FailTrading {
+export function createFailureHandler(options: FailureOptions): FailTrading {
+  const { lifecycle, exchange, writer, projected, replication, farewell, logger } = options;
+  /** Another box goes on: clients that hear of it needn't wait. */
+  const leave = (wasReady: boolean, code: number): void => {
+    if (wasReady) farewell();
+    setTimeout(() => process.exit(code), FENCED_GRACE_MS);
+  };
   return (thread, error, isFenced = false) => {
     if (lifecycle.phase === "stopping") return;
     if (thread === PROJECTOR) projected.end();
     if (lifecycle.phase === "failed") return;
+    const wasReady = lifecycle.phase === "ready";
     lifecycle.phase = "failed";
     const remedy = REMEDIES.find(([pattern]) => pattern.test(error))?.[1];
     const line = remedy === undefined ? { thread, error } : { thread, error, remedy };
@@ -88,7 +100,11 @@ export function createFailureHandler({ lifecycle, exchange, writer, projected, l
     exchange.gate.fail(overloaded(FAILED));
     exchange.failPending(outcomeUnknown(FAILED));
     writer.failPending(outcomeUnknown(FAILED));
-    if (isFenced) setTimeout(() => process.exit(FENCED_EXIT), FENCED_GRACE_MS);
-    else setTimeout(() => process.exit(1), FAILED_GRACE_MS);
+    if (isFenced) return leave(wasReady, FENCED_EXIT);
+    setTimeout(() => process.exit(1), FAILED_GRACE_MS);
+    // What the log has is durable: a standby goes on at once.
+    void replication?.stop(true).then(() => {
+      if (replication.successor !== null) leave(wasReady, 1);
+    });
   };
 }

@@ -73,6 +73,8 @@ interface ShutdownOptions {
   readonly trading: TradingServices;
   readonly identity: AccountServices;
   readonly threads: Threads;
+  /** Tells the sockets, and closes them. */
+  readonly farewell: () => void;
   /** A standby may go on. */
   readonly mayHandOver: boolean;
   /** The lock of the data folder. */
@@ -84,7 +86,7 @@ interface ShutdownOptions {
 
 /** Returns the function that stops the server and exits; after the first call it does nothing. */
 export function createShutdown(options: ShutdownOptions): (signal: string) => Promise<void> {
-  const { lifecycle, logger, gateway, trading, identity } = options;
+  const { lifecycle, logger, trading, identity } = options;
   return async (signal) => {
     if (lifecycle.phase === "stopping") return;
     const hasFailed = lifecycle.phase === "failed";
@@ -93,8 +95,7 @@ export function createShutdown(options: ShutdownOptions): (signal: string) => Pr
     setTimeout(() => process.exit(1), SHUTDOWN_DEADLINE_MS).unref();
     await rejectNewWork(options);
     if (!hasFailed) await finishTrading(options);
-    const successor = options.threads.replication?.successor ?? null;
-    gateway.hub.shutDown({ reason: successor === null ? "restart" : "standby", url: successor?.url ?? null });
+    options.farewell();
     const { upkeep, bookHistory } = options.operators;
     await Promise.all([trading.history.close(), identity.notifier.close(), upkeep.close(), bookHistory.close()]);
     options.app.close();

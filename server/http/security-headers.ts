@@ -14,6 +14,7 @@ import type { Route } from "./route.ts";
 const EXPOSED = [
   ...["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After", "X-Request-Id"],
   ...["Sunset", "Deprecation", "Link", "Content-Disposition", "ETag", "Accept-Ranges", "Content-Range"],
+  "Exchange-Active",
 ].join(", ");
 /** The headers that a page may send: any. Browsers ask for Authorization by name, and old ones for each. */
 const ALLOWED = "Authorization, Content-Type, Accept, X-Request-Id, X-Builder-Code, Idempotency-Key, *";

@@ -7,14 +7,16 @@ import { shortHash } from "./beats.ts";
 import type { Box } from "./box.ts";
 import { OtherLog, Overtaken, RefusedSetup } from "./errors.ts";
 import { Gate } from "./gate.ts";
+import { LeaderPlace } from "./leader-place.ts";
 import { KEYS_CHECK_MS, READY_MS } from "./limits.ts";
 import type { Mailbox } from "./mailbox.ts";
 import { Publisher } from "./publisher.ts";
+import { Pulse } from "./pulse.ts";
 import type { Say } from "./reminder.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
 import { holdsLog } from "./settings.ts";
 import { Shipper } from "./shipper.ts";
-import { readStandbyFile, removeStandbyFile, writeStandbyFile } from "./standby-file.ts";
+import { readStandbyFile, removeStandbyFile, type StandbyFile, writeStandbyFile } from "./standby-file.ts";
 import { StandbyReports } from "./standby-reports.ts";
 import type { StreamEnd } from "./stream.ts";
 import { StreamWatch } from "./stream-watch.ts";
@@ -54,7 +56,7 @@ export async function lead(options: ActiveOptions): Promise<void> {
   const gate = new Gate({ settings, status, progress, logWaker: new Waker(logWaker), say, batch });
   const reports = new StandbyReports(link, settings.name, say, gate.copied);
   reports.expect(end.batch, shortHash(Buffer.from(end.hash)));
-  const watch = new StreamWatch({ link, stream, status, monitors: settings.monitors, say });
+  const watch = new StreamWatch({ stream, status, monitors: settings.monitors, say });
   const shipper = new Shipper({
     log: new LogFiles({ journal: setup.journalPath, archives: setup.archives }),
     ...{ progress, status, waker: new Waker(setup.waker), allowed: watch.allowed, onShipped: gate.shipped },
@@ -64,27 +66,28 @@ export async function lead(options: ActiveOptions): Promise<void> {
   try {
     await shipper.begin(found, epoch, { ...end, hash: Buffer.from(end.hash) });
   } catch (error) {
-    // Whoever was faster leads, or led unheard. A box that doesn't fit is what it was.
-    if (error instanceof Overtaken || (error instanceof OtherLog && before !== null)) {
-      const fresh = { stream_created_at: info.created, epoch: 0, sequence: 0, keys: "" };
-      writeStandbyFile(dataDir, { ...(before ?? fresh), role: "standby" });
-    } else if (error instanceof RefusedSetup) {
-      if (before === null) removeStandbyFile(dataDir);
-      else writeStandbyFile(dataDir, before);
-    }
+    rememberRefused(error, before, { dataDir, created: info.created });
     throw error;
   }
   const succession = new Succession({
-    ...{ beats: box.beats, reports },
+    ...{ box, reports },
     onAccept: (successor) => {
       say("info", `handing over to the box ${successor}`);
       report({ kind: "resigning", to: successor });
     },
   });
-  box.beActive(
-    () => ({ role: "active", epoch, batch: shipper.position.batch, hash: shortHash(shipper.position.hash) }),
-    (beat) => reports.hear(beat.box, beat),
-    async (ask) => {
+  const roleNow = watchGateway(mailbox, status);
+  box.beActive(epoch, {
+    own: () => {
+      const role = roleNow();
+      const { batch, hash } = shipper.position;
+      return role === null ? null : { role, epoch, batch, hash: shortHash(hash) };
+    },
+    onStandby: (beat) => reports.hear(beat.box, beat),
+    onStarting: (beat) => {
+      if (reports.forget(beat.box)) gate.left();
+    },
+    resign: async (ask) => {
       if (ask.epoch !== epoch) throw new Error(`it is in epoch ${epoch} by now`);
       const since = systemClock.elapsed();
       // A box that hung reads first what came meanwhile, and is fenced where another one is active.
@@ -93,7 +96,7 @@ export async function lead(options: ActiveOptions): Promise<void> {
       await succession.accept(ask.from);
       return NOTHING;
     },
-  );
+  });
   mailbox.on("demote", () => {
     succession.accept(null).catch((error: Error) => report({ kind: "stays", reason: error.message }));
   });
@@ -112,7 +115,7 @@ export async function lead(options: ActiveOptions): Promise<void> {
     handsOver = stop.handOver;
     shipper.stop();
   });
-  await Promise.race([shipper.run(), watch.run(), box.fenced]);
+  await Promise.race([shipper.run(), watch.run(), new LeaderPlace(box, status, say).run(), box.fenced]);
   const heir = handsOver ? await succession.heir(shipper.position.batch) : null;
   if (heir === null) {
     // A standby learns at once that the stream has the last batch.
@@ -121,12 +124,40 @@ export async function lead(options: ActiveOptions): Promise<void> {
     return;
   }
   // Nobody takes it for the active one from here on.
-  box.beStarting();
+  box.beGone();
   await box.beats.end();
   await shipper.resign(heir.box);
   writeStandbyFile(dataDir, { ...followed, role: "standby", keys: box.keysPrint });
   say("info", `resigned: the box ${heir.box} goes on`);
   report({ kind: "resigned", to: { box: heir.box, url: heir.url } });
+}
+
+/** Returns what this box says that it is: nothing while its gateway hangs, which says "ready" first. */
+function watchGateway(mailbox: Mailbox, status: ReplicationStatus): () => "active" | "taking_over" | null {
+  const pulse = new Pulse(status);
+  let isServing = false;
+  mailbox.on("ready", () => {
+    isServing = true;
+  });
+  return () => {
+    if (!isServing) return "taking_over";
+    return pulse.isThere ? "active" : null;
+  };
+}
+
+/** Whoever was faster leads, or led unheard: this box follows. One that doesn't fit is what it was. */
+function rememberRefused(
+  error: unknown,
+  before: StandbyFile | null,
+  { dataDir, created }: { readonly dataDir: string; readonly created: string },
+): void {
+  if (error instanceof Overtaken || (error instanceof OtherLog && before !== null)) {
+    const fresh = { stream_created_at: created, epoch: 0, sequence: 0, keys: "" };
+    writeStandbyFile(dataDir, { ...(before ?? fresh), role: "standby" });
+  } else if (error instanceof RefusedSetup) {
+    if (before === null) removeStandbyFile(dataDir);
+    else writeStandbyFile(dataDir, before);
+  }
 }
 
 /** In a stream whose messages are gone, another box may have led last. @throws RefusedSetup */

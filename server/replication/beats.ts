@@ -12,13 +12,13 @@ import { contentOf } from "./core-message.ts";
 import { RefusedSetup } from "./errors.ts";
 import { BEAT_MS, CALL_TIMEOUT_MS, SUSPICION_MS } from "./limits.ts";
 import { namesOf } from "./settings.ts";
-import type { OtherBox, ReplicationSettings } from "./types.ts";
+import { BEAT_ROLES, type OtherBox, type ReplicationSettings } from "./types.ts";
 
 const Content = Type.Object({
   /** Random, of the process. */
   instance: Type.String({ maxLength: 32 }),
   box: Type.String({ maxLength: 32 }),
-  role: Type.Union([Type.Literal("starting"), Type.Literal("standby"), Type.Literal("active")]),
+  role: Type.Enum(BEAT_ROLES),
   epoch: Type.Integer({ minimum: 0 }),
   /** Of an active: the last batch that the stream has. Of a standby: the last one in its log. */
   batch: Type.Integer({ minimum: 0 }),
@@ -30,13 +30,18 @@ const Content = Type.Object({
   at: Type.Integer(),
   /** How clients reach the box directly. */
   url: Type.Union([Type.String({ maxLength: 200 }), Type.Null()]),
+  /** The NATS node that it uses. */
+  node: Type.String({ maxLength: 200 }),
 });
 /** What a box says of itself. */
 export type Beat = Type.Static<typeof Content>;
-export type OwnBeat = Omit<Beat, "instance" | "box" | "keys" | "at" | "url">;
+export type OwnBeat = Omit<Beat, "instance" | "box" | "keys" | "at" | "url" | "node">;
 
 /** How a hash is written in a beat. */
 export const shortHash = (hash: Buffer | null): string => hash?.toString("hex", 0, 8) ?? "";
+
+/** A box whose own beats come later than this hears nobody reliably, ms. */
+const MAX_GAP_MS = 5 * BEAT_MS;
 
 interface Heard {
   readonly beat: Beat;
@@ -49,8 +54,8 @@ interface Heard {
 interface BeatsOptions {
   readonly link: NatsLink;
   readonly settings: Pick<ReplicationSettings, "name" | "box" | "url">;
-  /** What this box says of itself. */
-  readonly own: () => OwnBeat;
+  /** What this box says of itself; null while it says nothing. */
+  readonly own: () => OwnBeat | null;
   /** The fingerprint of its keys. */
   readonly keys: () => string;
   /** Called with each beat of another box. */
@@ -67,12 +72,12 @@ export class Beats {
   private readonly url: string | null;
   private readonly subject: string;
   private readonly callSubject: string;
-  private readonly own: () => OwnBeat;
+  private readonly own: () => OwnBeat | null;
   private readonly keys: () => string;
   private readonly onBeat: (beat: Beat) => void;
   /** When this process heard itself, ms: its connection works. */
   private echoAt = Number.NEGATIVE_INFINITY;
-  /** When the first of its beats came back. */
+  /** Since when it has heard itself without a gap. */
   private heardSince = Number.POSITIVE_INFINITY;
 
   constructor({ link, settings, own, keys, onBeat }: BeatsOptions) {
@@ -102,8 +107,8 @@ export class Beats {
   }
 
   /**
-   * Resolves with the active box, or with null once this box would have heard it. @throws RefusedSetup where another process has
-   * this box's name
+   * Resolves with the box that is active or about to be, or with null once this box would have heard it.
+   * @throws RefusedSetup where another process has this box's name
    */
   async listen(): Promise<Beat | null> {
     const isAlone = await this.isAlone();
@@ -116,8 +121,8 @@ export class Beats {
       }
       const heardMs = systemClock.elapsed() - this.heardSince;
       // Every box has said by then what it is.
-      const active = heardMs > 2 * BEAT_MS ? this.active() : null;
-      if (active !== null) return active;
+      const leading = heardMs > 2 * BEAT_MS ? this.leading() : null;
+      if (leading !== null) return leading;
       if (isAlone || heardMs > SUSPICION_MS) return null;
       await delay(BEAT_MS / 2);
     }
@@ -125,20 +130,33 @@ export class Beats {
 
   /** The active box with the latest epoch; null where none was heard for SUSPICION_MS. */
   active(): Beat | null {
-    const since = systemClock.elapsed() - SUSPICION_MS;
-    const active = [...this.heard.values()].filter(({ beat, at }) => beat.role === "active" && at > since);
+    const active = this.current().filter(({ beat }) => beat.role === "active");
     return active.map(({ beat }) => beat).sort((a, b) => b.epoch - a.epoch)[0] ?? null;
+  }
+
+  /** The active box, or one that is about to be. */
+  leading(): Beat | null {
+    return this.active() ?? this.current().find(({ beat }) => beat.role === "taking_over")?.beat ?? null;
+  }
+
+  /** True once this box would have heard a box that leads, and heard none. */
+  get isSilent(): boolean {
+    const now = systemClock.elapsed();
+    const hears = now - this.echoAt < MAX_GAP_MS && now - this.heardSince > SUSPICION_MS;
+    return hears && this.leading() === null;
+  }
+
+  private current(): readonly Heard[] {
+    const since = systemClock.elapsed() - SUSPICION_MS;
+    return [...this.heard.values()].filter(({ at }) => at > since);
   }
 
   /** The other boxes that are heard now. */
   others(): readonly OtherBox[] {
-    const since = systemClock.elapsed() - SUSPICION_MS;
     const own = this.keys();
-    return [...this.heard.values()]
-      .filter(({ at }) => at > since)
-      .map(({ beat: { box, role, url, epoch, batch, keys }, clockMs }) => {
-        return { box, role, url, epoch, batch, keys_equal: keys === own, clock_ms: clockMs };
-      });
+    return this.current().map(({ beat: { box, role, url, node, epoch, batch, keys }, clockMs }) => {
+      return { box, role, url, node, epoch, batch, keys_equal: keys === own, clock_ms: clockMs };
+    });
   }
 
   /** True while this box hears itself: what it doesn't hear isn't there. */
@@ -168,8 +186,11 @@ export class Beats {
 
   private send(): void {
     if (this.link.nc.isClosed()) return;
+    const own = this.own();
+    if (own === null) return;
     const { instance, box, url } = this;
-    const beat: Beat = { instance, box, url, keys: this.keys(), at: systemClock.now(), ...this.own() };
+    const { node } = this.link;
+    const beat: Beat = { instance, box, url, node, keys: this.keys(), at: systemClock.now(), ...own };
     this.link.nc.publish(this.subject, JSON.stringify(beat));
   }
 
@@ -178,8 +199,9 @@ export class Beats {
     if (beat === null) return;
     const now = systemClock.elapsed();
     if (beat.instance === this.instance) {
+      // What was said in a gap may have been missed.
+      if (now - this.echoAt > MAX_GAP_MS) this.heardSince = now;
       this.echoAt = now;
-      this.heardSince = Math.min(this.heardSince, now);
       return;
     }
     for (const [instance, { at }] of this.heard) if (now - at > SUSPICION_MS) this.heard.delete(instance);

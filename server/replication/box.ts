@@ -13,6 +13,18 @@ import type { ReplicationSettings } from "./types.ts";
 
 const STARTING: OwnBeat = { role: "starting", epoch: 0, batch: 0, hash: "" };
 
+/** What an active does with beats. */
+interface ActiveSide {
+  /** What it says of itself; null while it is silent. */
+  readonly own: () => OwnBeat | null;
+  /** Called with each beat of a standby. */
+  readonly onStandby: (beat: Beat) => void;
+  /** Called with each beat of a box that doesn't count yet, or not any more. */
+  readonly onStarting: (beat: Beat) => void;
+  /** Called when a standby asks this box to resign. */
+  readonly resign: Granter;
+}
+
 const refuseResign: Granter = () => {
   throw new Error("it isn't active");
 };
@@ -23,9 +35,12 @@ export class Box {
   readonly beats: Beats;
   /** Rejects with Fenced once another box is active in a later epoch than this one. */
   readonly fenced: Promise<never>;
-  private own: () => OwnBeat = () => STARTING;
+  /** That this box leads; null where it doesn't. */
+  private epoch: number | null = null;
+  private own: () => OwnBeat | null = () => STARTING;
   private onActive: (beat: Beat) => void = () => {};
   private onStandby: (beat: Beat) => void = () => {};
+  private onStarting: (beat: Beat) => void = () => {};
   private fence: (error: Fenced) => void = () => {};
   private grantResign: Granter = refuseResign;
 
@@ -87,7 +102,7 @@ export class Box {
   }
 
   /** A file may go while the folder is read. */
-  private lookAtKeys(): void {
+  lookAtKeys(): void {
     try {
       this.keysPrint = this.keys.fingerprint();
     } catch (error) {
@@ -100,32 +115,42 @@ export class Box {
     this.own = own;
     this.onActive = onActive;
     this.onStandby = () => {};
+    this.onStarting = () => {};
     this.grantResign = refuseResign;
+    this.epoch = null;
   }
 
   /** This box is about to be active. */
-  beStarting(): void {
+  beTakingOver(): void {
+    this.beNothing({ ...STARTING, role: "taking_over" });
+  }
+
+  /** This box has resigned, or stops following. */
+  beGone(): void {
+    this.beNothing(STARTING);
+  }
+
+  private beNothing(own: OwnBeat): void {
     this.beStandby(
-      () => STARTING,
+      () => own,
       () => {},
     );
   }
 
-  /**
-   * This box is active. @param own what it says of itself @param onStandby called with each beat of a standby
-   * @param resign called when a standby asks for that
-   */
-  beActive(own: () => OwnBeat, onStandby: (beat: Beat) => void, resign: Granter): void {
+  /** This box leads, in this epoch. */
+  beActive(epoch: number, { own, onStandby, onStarting, resign }: ActiveSide): void {
+    this.epoch = epoch;
     this.own = own;
     this.onStandby = onStandby;
+    this.onStarting = onStarting;
     this.grantResign = resign;
   }
 
   private receive(beat: Beat): void {
-    const { role, epoch } = this.own();
     if (beat.role === "standby") this.onStandby(beat);
+    else if (beat.role === "starting") this.onStarting(beat);
     if (beat.role !== "active") return;
-    if (role !== "active") this.onActive(beat);
-    else if (beat.epoch > epoch) this.fence(new Fenced(`the box ${beat.box} is active, in epoch ${beat.epoch}`));
+    if (this.epoch === null) this.onActive(beat);
+    else if (beat.epoch > this.epoch) this.fence(new Fenced(`the box ${beat.box} is active, in epoch ${beat.epoch}`));
   }
 }

@@ -3,11 +3,13 @@
  * where acknowledgements wait for nothing (STANDBY_ACK=none): it stays in a file.
  */
 import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import type { StreamInfo } from "@nats-io/jetstream";
 import { DivergedLog, type LogCopy } from "../../engine/log/log-copy.ts";
 import type { Cut } from "../../engine/log/truncate.ts";
 import { loadProjection } from "../../engine/projection/load/projection.ts";
 import { lastEqual } from "../../engine/replication/positions.ts";
+import { syncPath } from "../../engine/util/durable-file.ts";
 import { openReadOnly, removeDatabase } from "../../engine/util/wal-database.ts";
 import { RefusedSetup } from "./errors.ts";
 import type { LogStream } from "./stream.ts";
@@ -27,7 +29,10 @@ export interface CutOptions {
 
 /** @throws RefusedSetup where the logs have no batch in common any more, DivergedLog where the tables that are open have what differs */
 export async function cutDiverged({ stream, info, log, known, folder, tables }: CutOptions): Promise<Cut> {
-  const [begin, end] = [beginOf(await stream.message(info.state.first_seq)), await stream.end(info)];
+  const oldest = await stream.message(info.state.first_seq);
+  // A base has the hash of the batch before those that follow.
+  const begin = oldest.base?.batch ?? beginOf(oldest);
+  const end = await stream.end(info);
   const first = Math.max(1, begin, log.first ?? 0, known);
   const last = Math.min(log.batch, end.position?.batch ?? 0);
   const isEqual = async (batch: number): Promise<boolean> => {
@@ -39,7 +44,11 @@ export async function cutDiverged({ stream, info, log, known, folder, tables }: 
     throw new RefusedSetup("this box's log and the stream's have no batch in common: begin again from an empty folder");
   }
   const equal = await lastEqual(first, last, isEqual);
-  if (tables !== null && existsSync(tables) && lastIn(tables) > equal) removeDatabase(tables);
+  if (tables !== null && existsSync(tables) && lastIn(tables) > equal) {
+    removeDatabase(tables);
+    // A power loss must not bring them back beside a shorter log.
+    syncPath(dirname(tables));
+  }
   return log.cutAfter(equal, folder);
 }
 

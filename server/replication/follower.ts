@@ -96,11 +96,13 @@ export class Follower {
     this.behind = null;
     // Whoever asks from now on wants what the stream has later.
     const callers = this.awaiting.splice(0);
+    const { suspect } = this;
+    this.suspect = null;
     const info = await stream.find();
     if (info === null) throw new BrokenStream(`the stream ${stream.names.stream} is gone`);
     const isOther = info.created !== this.created;
     this.created = info.created;
-    const { epoch, position, successor } = await this.syncOrCut(info);
+    const { epoch, position, successor } = await this.syncOrCut(info, suspect);
     // This box may have begun to lead, and another one was faster; or the stream is another one now.
     if (isOther && position !== null) this.currentEpoch = epoch;
     if (isOther || epoch > this.currentEpoch) this.enter(Math.max(epoch, this.currentEpoch));
@@ -119,10 +121,9 @@ export class Follower {
     }
   }
 
-  private async syncOrCut(info: StreamInfo): Promise<StreamEnd> {
+  /** @param suspect what a beat said before the stream was looked at */
+  private async syncOrCut(info: StreamInfo, suspect: DivergedLog | null): Promise<StreamEnd> {
     const { stream, log, cut } = this.options;
-    const { suspect } = this;
-    this.suspect = null;
     try {
       const end = await syncLog(stream, info, log);
       if (suspect !== null) throw suspect;
@@ -132,6 +133,11 @@ export class Follower {
       await cut(info, this.confirmedBatch);
       return syncLog(stream, info, log);
     }
+  }
+
+  /** Reads what the stream has, although nobody said that it has more. */
+  look(): void {
+    this.fillGap();
   }
 
   /** Resolves with its last batch once the log has all that the stream has by then. */

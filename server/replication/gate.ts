@@ -54,6 +54,13 @@ export class Gate {
     while (this.release.batch < batch) await delay(RETRY_MS);
   }
 
+  /** A standby stops in order. */
+  readonly left = (): void => {
+    if (!this.release.leave()) return;
+    this.options.say("info", "the standby stops: acknowledgements wait for the nodes alone");
+    this.open();
+  };
+
   private check(): void {
     if (!this.release.check(systemClock.elapsed())) return;
     this.options.say("error", "the standby is lost: acknowledgements wait for the nodes alone (STANDBY_LOST)");

@@ -9,6 +9,8 @@ export const LARGE_MESSAGE_BYTES = 12 * 1_024;
 export const MIN_GAP_MS = 8;
 /** A request of JetStream's API without a response by then is sent again, ms. */
 export const API_TIMEOUT_MS = 2_000;
+/** Where it is idempotent, it is repeated meanwhile that often, ms. */
+export const API_REPEAT_MS = 250;
 /** A connection without a response to a ping is dead after two of these, ms. */
 export const PING_MS = 500;
 export const CONNECT_TIMEOUT_MS = 2_000;
@@ -16,8 +18,14 @@ export const RECONNECT_MS = 100;
 /** How often a box says what it is, ms, and for how long after its last beat it still counts. */
 export const BEAT_MS = 100;
 export const SUSPICION_MS = 1_500;
+/** How often the gateway shows that it runs, ms, and after how long a box whose gateway doesn't is no active one, ms. */
+export const TICK_MS = 250;
+export const HUNG_MS = 3_000;
+/** How often the place of the stream's leader is looked at, ms, and how often in vain it is asked to step down. */
+export const LEADER_CHECK_MS = 10_000;
+export const MAX_STEP_DOWNS = 6;
 /** How often a standby looks whether the active box is another one, ms. */
-export const ACTIVE_CHECK_MS = 250;
+export const ACTIVE_CHECK_MS = 100;
 /** How often an active looks whether its standby is lost, ms. */
 export const ALONE_CHECK_MS = 250;
 /** For how long a signed request is valid, ms, and how long its sender waits. */
@@ -56,8 +64,10 @@ export const MAX_HELD_MS = 2_000;
 export const DESCRIBE_MS = 3_000;
 /** How long an operator waits until a standby has read the rest of the stream, ms. */
 export const PROMOTE_MS = 10_000;
-/** How long an active that is asked to resign waits until the standby is ready, ms: less than ASK_TIMEOUT_MS. */
-export const READY_MS = 1_000;
+/** How often a standby looks at the stream while no box is active, ms. */
+export const LOOK_MS = 1_000;
+/** How long an active that is asked to resign waits for the nodes, and for the standby, ms: together less than ASK_TIMEOUT_MS. */
+export const READY_MS = 700;
 /** How long one that resigns waits for the rest of the log on the standby, ms, and how often it looks. */
 export const HAND_OVER_MS = 1_500;
 export const HAND_OVER_POLL_MS = 2;

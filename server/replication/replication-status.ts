@@ -1,4 +1,4 @@
-/** What the replication thread counts and knows, in memory that the gateway reads for its metrics. One writer: the thread. */
+/** What the replication thread counts and knows, in memory that the gateway reads for its metrics. One writer of each: mostly the thread. */
 const FIELDS = [
   "epoch",
   /** Of a standby: the last batch in its log, and the last one that the active says it has. */
@@ -17,6 +17,10 @@ const FIELDS = [
   "streamBytes",
   "leaderIsLocal",
   "syncChecked",
+  /** Rises while the gateway runs: its one writer. */
+  "gatewayTicks",
+  /** 1 where this process became active without a command. */
+  "takeovers",
 ] as const;
 type Field = (typeof FIELDS)[number];
 

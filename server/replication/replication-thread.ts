@@ -7,6 +7,7 @@
  * active   3. find or create the stream, and compare its end with the log's  4. ship, until the gateway says stop (active.ts)
  */
 import { existsSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { readLogEnd } from "../../engine/log/append.ts";
 import { BrokenLog } from "../../engine/log/broken-log.ts";
@@ -20,7 +21,7 @@ import { lead } from "./active.ts";
 import { Box } from "./box.ts";
 import { NatsLink } from "./connection.ts";
 import { BrokenStream, Fenced, Overtaken, RefusedSetup } from "./errors.ts";
-import { SURE_MS } from "./limits.ts";
+import { BEAT_MS, SURE_MS } from "./limits.ts";
 import { Mailbox } from "./mailbox.ts";
 import { checkSync } from "./node-sync.ts";
 import type { Say } from "./reminder.ts";
@@ -44,6 +45,7 @@ const say: Say = (level, text) => report({ kind: "line", level, text });
 const end = (): void => process.exit(0);
 /** Null before a node accepts it. */
 let link: NatsLink | null = null;
+let box: Box | null = null;
 
 async function run(): Promise<void> {
   mailbox.on("stop", end);
@@ -54,11 +56,12 @@ async function run(): Promise<void> {
     const { fault } = await checkSync(settings.monitors);
     if (fault !== null) throw new RefusedSetup(fault);
   }
-  const box = new Box(link, settings, setup.keys, say);
+  box = new Box(link, settings, setup.keys, say);
+  const { beats, stream } = box;
   mailbox.on("describe", () => {
-    const tell = (facts: StreamFacts | null): void => report({ kind: "stream", facts, boxes: box.beats.others() });
+    const tell = (facts: StreamFacts | null): void => report({ kind: "stream", facts, boxes: beats.others() });
     // A stream that is gone ends the thread elsewhere.
-    box.stream.describe().then(tell, () => tell(null));
+    stream.describe().then(tell, () => tell(null));
   });
   const lost = link.ended().then((why) => {
     throw new BrokenStream(`the connection to NATS ended: ${why}`);
@@ -69,7 +72,7 @@ async function run(): Promise<void> {
 
 async function beOf(box: Box): Promise<void> {
   const how = (await findRole(box)) === "standby" ? await follow(box) : "";
-  box.beStarting();
+  box.beTakingOver();
   const isOpen = mailbox.next("lead");
   report({ kind: "role", role: "active" });
   const given = await isOpen;
@@ -120,8 +123,12 @@ async function follow(box: Box): Promise<Promotion> {
   const progress = new LogProgress(setup.progress);
   const projector = new Waker(setup.projectorWaker);
   mailbox.on("stop", () => {
-    log.close();
-    end();
+    // An active that hears it doesn't wait for this box.
+    box.beGone();
+    void Promise.race([box.beats.end(), delay(BEAT_MS)]).then(() => {
+      log.close();
+      end();
+    });
   });
   const standby = new Standby({ box, settings, dataDir, log, progress, projector, status, mailbox, report, say });
   const how = await standby.run();
@@ -136,8 +143,11 @@ run().catch((error: unknown) => {
   const plain = [RefusedSetup, Fenced, BrokenStream, BrokenLog, DivergedLog];
   const isPlain = plain.some((kind) => error instanceof kind);
   const text = error instanceof Error ? (isPlain ? error.message : (error.stack ?? error.message)) : String(error);
-  if (error instanceof Fenced || error instanceof Overtaken) report({ kind: "fenced", error: text });
-  else if (error instanceof RefusedSetup || error instanceof DivergedLog) report({ kind: "refused", reason: text });
+  if (error instanceof Fenced || error instanceof Overtaken) {
+    const leading = box?.beats.leading() ?? null;
+    const by = leading === null ? null : { box: leading.box, url: leading.url };
+    report({ kind: "fenced", error: text, by });
+  } else if (error instanceof RefusedSetup || error instanceof DivergedLog) report({ kind: "refused", reason: text });
   else report({ kind: "failed", error: text });
   // This box is nothing any more, and says so to nobody.
   void link?.nc.close();

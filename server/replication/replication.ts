@@ -5,7 +5,7 @@ import type { Waker } from "../../engine/ring/waker.ts";
 import { Histogram, type HistogramMemory } from "../../engine/util/histogram.ts";
 import { ConfigError, FencedStart } from "../errors.ts";
 import type { Logger } from "../logger.ts";
-import { DESCRIBE_MS, STOP_MS } from "./limits.ts";
+import { DESCRIBE_MS, STOP_MS, TICK_MS } from "./limits.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
 import type {
   ActiveBox,
@@ -50,7 +50,7 @@ export class Replication {
   readonly refused: Promise<never>;
   /** Null until the thread knows. */
   role: Role | null = null;
-  /** The box that goes on, once this one has resigned. */
+  /** The box that goes on, once this one has resigned or was fenced; null where none does, or it is unknown. */
   successor: ActiveBox | null = null;
   /** The active box, as a standby hears it; null for none. */
   active: ActiveBox | null = null;
@@ -75,12 +75,15 @@ export class Replication {
       else if (report.kind === "active") this.active = report.active;
       else if (report.kind === "resigning") this.isResigning = true;
       else if (report.kind === "resigned") this.successor = report.to;
-      else if (report.kind === "failed" || report.kind === "fenced") this.failure ??= report;
-      else if (report.kind === "refused") this.failure ??= { kind: "failed", error: report.reason };
+      else if (report.kind === "failed" || report.kind === "fenced") {
+        this.failure ??= report;
+        if (report.kind === "fenced") this.successor = report.by;
+      } else if (report.kind === "refused") this.failure ??= { kind: "failed", error: report.reason };
     });
     worker.once("exit", () => {
       this.hasEnded = true;
     });
+    setInterval(() => status.add("gatewayTicks", 1), TICK_MS).unref();
     this.opened = this.next("opened").then(() => {});
     // Without a listener a refusal before `opened` is awaited would end the process.
     this.opened.catch(() => {});
@@ -130,6 +133,11 @@ export class Replication {
   lead({ end, progress, logWaker }: Omit<LeadSetup, "end"> & { readonly end: LogEnd }): void {
     const { exchange, batch, hash } = end;
     this.ask({ kind: "lead", end: { exchange, batch, hash }, progress, logWaker });
+  }
+
+  /** This box trades: others may hear that it is active. */
+  ready(): void {
+    this.ask({ kind: "ready" });
   }
 
   /** Asks a standby to become active; not again before it has. Resolves with why it stays one; null where it no longer is. */

@@ -104,6 +104,11 @@ export class StandbyReports {
     this.onCopy(report.batch);
   }
 
+  /** A box is no standby any more; returns true where it was one. */
+  forget(box: string): boolean {
+    return this.copies.delete(box);
+  }
+
   /** The last batch that a box was found to have; 0 for none. */
   copied(box: string): number {
     return this.copies.get(box) ?? 0;

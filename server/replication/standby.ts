@@ -10,7 +10,7 @@ import { type Beat, shortHash } from "./beats.ts";
 import type { Box } from "./box.ts";
 import { cutDiverged } from "./diverged.ts";
 import { Follower } from "./follower.ts";
-import { ACTIVE_CHECK_MS, KEYS_RETRY_MS, MENDED_MS, PROMOTE_MS } from "./limits.ts";
+import { ACTIVE_CHECK_MS, KEYS_RETRY_MS, LOOK_MS, MENDED_MS, PROMOTE_MS, SUSPICION_MS } from "./limits.ts";
 import type { Mailbox } from "./mailbox.ts";
 import { Reminder, type Say } from "./reminder.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
@@ -34,10 +34,14 @@ export interface StandbyOptions {
 
 export class Standby {
   private readonly options: StandbyOptions;
+  private readonly reminder: Reminder;
   /** Null before there is a stream. */
   private follower: Follower | null = null;
   private told: ActiveBox | null = null;
-  private isAsked = false;
+  /** Whether this box may become active, while that is being found out. */
+  private checking: Promise<string | null> | null = null;
+  /** When the stream was looked at last without an active box, ms. */
+  private lookedAt = Number.NEGATIVE_INFINITY;
   /** The tables are open, and follow the log. */
   private isOpen = false;
   private isPromoted = false;
@@ -51,6 +55,7 @@ export class Standby {
 
   constructor(options: StandbyOptions) {
     this.options = options;
+    this.reminder = new Reminder(options.say, true);
   }
 
   /** Resolves once this box is to become active, with how the operator asked. @throws as Follower.run */
@@ -74,7 +79,11 @@ export class Standby {
         void this.compareKeys(beat);
       },
     );
-    const watch = setInterval(() => this.tellActive(), ACTIVE_CHECK_MS);
+    const watch = setInterval(() => {
+      this.tellActive();
+      this.lookWithout();
+      this.suspect();
+    }, ACTIVE_CHECK_MS);
     const promoted = new Promise<Promotion>((resolve) => {
       this.promote = resolve;
     });
@@ -126,9 +135,12 @@ export class Standby {
   }
 
   private async cut(info: StreamInfo, known: number): Promise<void> {
-    const { box, dataDir, log, status, say } = this.options;
+    const { box, dataDir, log, progress, status, say } = this.options;
+    // Tables that are open may have more than the stream confirmed: they were an active box's.
+    const shared = this.isOpen ? Math.max(known, progress.projectedBatch) : known;
     const tables = this.isOpen ? null : tablesPath(dataDir);
-    const cut = await cutDiverged({ stream: box.stream, info, log, known, folder: cutFolder(dataDir), tables });
+    const folder = cutFolder(dataDir);
+    const cut = await cutDiverged({ stream: box.stream, info, log, known: shared, folder, tables });
     status.add("cutBatches", cut.last - cut.first + 1);
     say("warn", `this box's log went on separately: cut batches ${cut.first} to ${cut.last}, which are in ${cut.path}`);
   }
@@ -204,22 +216,50 @@ export class Standby {
 
   /** One request at a time: the gateway sends no second one before it has the response. */
   private async answer(how: Promotion): Promise<void> {
-    if (this.isAsked) return;
-    this.isAsked = true;
-    const reason = await this.whyNot(how).catch((error: unknown) => String((error as Error).message));
-    this.isAsked = false;
+    while (this.checking !== null) await this.checking;
+    const reason = await this.check(how);
     if (reason === null) this.promote(how);
     else this.options.report({ kind: "stays", reason });
   }
 
+  /** One check at a time. Resolves with what speaks against becoming active; null where nothing does. */
+  private async check(how: Promotion): Promise<string | null> {
+    this.checking = this.whyNot(how).catch((error: unknown) => String((error as Error).message));
+    const reason = await this.checking;
+    this.checking = null;
+    return reason;
+  }
+
   /** The epoch is over. This box goes on where it is named, also after a restart. */
   private hearResigned(successor: string): void {
-    const { settings, say } = this.options;
+    const { settings } = this.options;
     if (successor !== settings.box || this.isPromoted) return;
     if (this.onResigned !== null) return this.onResigned();
     const reason = this.whyNotKeys();
     if (reason === null) this.promote("");
-    else say("error", `the active box resigned for this one, which can't go on: ${reason}`);
+    else this.reminder.remind(`the active box resigned for this one, which can't go on: ${reason}`);
+  }
+
+  /** A box that leads would have been heard: this one goes on, where that isn't left to operators. */
+  private suspect(): void {
+    const { box, settings, status, say } = this.options;
+    const may = settings.takeover === "auto" && this.isOpen && this.checking === null && !this.isPromoted;
+    if (!may || !box.beats.isSilent) return;
+    void this.check("").then((reason) => {
+      if (this.isPromoted) return;
+      if (reason !== null) return this.reminder.remind(`no box is active, and this one can't take over: ${reason}`);
+      say("warn", `no active box was heard for ${SUSPICION_MS / 1_000} s: taking over`);
+      status.add("takeovers", 1);
+      this.promote("");
+    });
+  }
+
+  /** Only an active's beats say that the stream has something new. */
+  private lookWithout(): void {
+    const now = systemClock.elapsed();
+    if (!this.isOpen || now - this.lookedAt < LOOK_MS || this.options.box.beats.leading() !== null) return;
+    this.lookedAt = now;
+    this.follower?.look();
   }
 
   /** The active box stops in order, and ends its epoch; resolves with why it doesn't. */
@@ -273,8 +313,8 @@ export class Standby {
 
   private whyNotNow(): string | null {
     const { beats } = this.options.box;
-    const active = beats.active();
-    if (active !== null) return `the box ${active.box} is active: stop it first`;
+    const leading = beats.leading();
+    if (leading !== null) return `the box ${leading.box} is active, or about to be: stop it first`;
     return beats.hearsItself
       ? null
       : "this box has no connection to NATS, so it can't tell whether another one is active";

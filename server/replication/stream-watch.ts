@@ -1,6 +1,5 @@
 /** Looks at the stream and its nodes while an exchange uses them. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { NatsLink } from "./connection.ts";
 import { CHECK_MS, MENDED_MS } from "./limits.ts";
 import { checkSync } from "./node-sync.ts";
 import type { Say } from "./reminder.ts";
@@ -8,7 +7,6 @@ import type { ReplicationStatus } from "./replication-status.ts";
 import type { LogStream } from "./stream.ts";
 
 interface StreamWatchOptions {
-  readonly link: NatsLink;
   readonly stream: LogStream;
   readonly status: ReplicationStatus;
   /** The nodes' monitoring addresses. */
@@ -18,7 +16,6 @@ interface StreamWatchOptions {
 
 /** While the stream is weaker than it must be, nothing is shipped, and so nothing acknowledged. */
 export class StreamWatch {
-  private readonly link: NatsLink;
   private readonly stream: LogStream;
   private readonly status: ReplicationStatus;
   private readonly monitors: readonly string[];
@@ -26,8 +23,7 @@ export class StreamWatch {
   private weakness: string | null = null;
   private isSynced = true;
 
-  constructor({ link, stream, status, monitors, say }: StreamWatchOptions) {
-    this.link = link;
+  constructor({ stream, status, monitors, say }: StreamWatchOptions) {
     this.stream = stream;
     this.status = status;
     this.monitors = monitors;
@@ -53,7 +49,6 @@ export class StreamWatch {
     if (looked !== null) {
       const { info, weakness } = looked;
       status.set("streamBytes", info.state.bytes);
-      status.set("leaderIsLocal", info.cluster?.leader === this.link.node ? 1 : 0);
       if (weakness !== this.weakness) {
         if (weakness === null) say("info", "the stream is as it must be again: shipping goes on");
         else

@@ -23,7 +23,16 @@ import {
 import { systemClock } from "../../engine/util/clock.ts";
 import type { NatsLink } from "./connection.ts";
 import { BrokenStream, RefusedSetup, RemovedMessage } from "./errors.ts";
-import { MIN_STREAM_BYTES, MIN_STREAM_DAYS, RETRY_MS, STREAM_BYTES, STREAM_DAYS, SURE_MS } from "./limits.ts";
+import {
+  API_REPEAT_MS,
+  API_TIMEOUT_MS,
+  MIN_STREAM_BYTES,
+  MIN_STREAM_DAYS,
+  RETRY_MS,
+  STREAM_BYTES,
+  STREAM_DAYS,
+  SURE_MS,
+} from "./limits.ts";
 import { Reminder, type Say } from "./reminder.ts";
 import { namesOf, type StreamNames } from "./settings.ts";
 import type { StreamFacts } from "./types.ts";
@@ -137,6 +146,14 @@ export class LogStream {
     if (now - this.missingSince >= SURE_MS) throw new BrokenStream(`the stream ${this.names.stream} is gone`);
   }
 
+  /** The node that leads the stream, and the others that have all of it; null during an election, and without a cluster. */
+  async place(): Promise<{ readonly leader: string; readonly others: readonly string[] } | null> {
+    const { cluster } = await this.link.manager.streams.info(this.names.stream);
+    const { leader, replicas = [] } = cluster ?? {};
+    const current = replicas.filter((replica) => replica.current && replica.offline !== true);
+    return leader === undefined || leader === "" ? null : { leader, others: current.map(({ name }) => name) };
+  }
+
   /** The stream for an operator; null while the nodes don't respond. @throws BrokenStream where it is gone */
   async describe(): Promise<StreamFacts | null> {
     const looked = await this.look();
@@ -211,7 +228,7 @@ export class LogStream {
     for (;;) {
       await this.link.connected();
       try {
-        const result = await request();
+        const result = await soonest(request);
         this.missingSince = null;
         return result;
       } catch (error) {
@@ -222,6 +239,22 @@ export class LogStream {
       }
     }
   }
+}
+
+/** The first response to a request that is repeated while there is none: during an election nobody takes it. */
+async function soonest<T>(request: () => Promise<T>): Promise<T> {
+  const attempts: Promise<T>[] = [];
+  for (const until = systemClock.elapsed() + API_TIMEOUT_MS; systemClock.elapsed() < until; ) {
+    const attempt = request();
+    attempt.catch(() => {});
+    attempts.push(attempt);
+    const pause = new AbortController();
+    const wait = delay(API_REPEAT_MS, null, { signal: pause.signal }).catch(() => null);
+    const first = await Promise.race([wait, ...attempts.map(async (each) => ({ value: await each }))]);
+    pause.abort();
+    if (first !== null) return first.value;
+  }
+  return Promise.race(attempts);
 }
 
 const noRoom = (stream: string, message: string): string =>

@@ -7,7 +7,7 @@ import type { StandbyReports } from "./standby-reports.ts";
 import type { OtherBox } from "./types.ts";
 
 interface SuccessionOptions {
-  readonly beats: Box["beats"];
+  readonly box: Box;
   readonly reports: StandbyReports;
   /** Called once with the box that this one is going to resign for. */
   readonly onAccept: (successor: string) => void;
@@ -27,6 +27,7 @@ export class Succession {
    * @param wanted its name; null for any @throws Error with what speaks against it, for an operator
    */
   async accept(wanted: string | null): Promise<string> {
+    this.options.box.lookAtKeys();
     const since = systemClock.elapsed();
     for (;;) {
       if (this.accepted !== null) {
@@ -48,6 +49,7 @@ export class Succession {
 
   /** Resolves with the standby that has the whole log, now or in a moment; null where none has. @param batch the log's last */
   async heir(batch: number): Promise<OtherBox | null> {
+    this.options.box.lookAtKeys();
     const since = systemClock.elapsed();
     for (;;) {
       const ready = this.candidates(this.accepted).filter((box) => this.whyNot(box) === null);
@@ -55,14 +57,14 @@ export class Succession {
       if (heir !== undefined) return heir;
       // A box that has just become a standby says so with its next beat.
       const mostMs = ready.length === 0 ? 3 * BEAT_MS : HAND_OVER_MS;
-      const isAlone = this.options.beats.others().length === 0;
+      const isAlone = this.options.box.beats.others().length === 0;
       if (isAlone || systemClock.elapsed() - since > mostMs) return null;
       await delay(HAND_OVER_POLL_MS);
     }
   }
 
   private candidates(wanted: string | null): readonly OtherBox[] {
-    const boxes = this.options.beats.others().filter(({ role }) => role === "standby");
+    const boxes = this.options.box.beats.others().filter(({ role }) => role === "standby");
     return boxes.filter(({ box }) => wanted === null || box === wanted);
   }
 

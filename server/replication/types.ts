@@ -59,6 +59,10 @@ export interface ReplicationSetup {
  */
 export type Promotion = "" | "first" | "stream-is-lost";
 
+/** What a box says of itself: it doesn't count yet; it follows; it is about to be active; it trades. */
+export const BEAT_ROLES = ["starting", "standby", "taking_over", "active"] as const;
+type BeatRole = (typeof BEAT_ROLES)[number];
+
 /** What this box is. */
 export type Role = "standby" | "active";
 
@@ -88,8 +92,10 @@ export interface StreamFacts {
 /** Another box as its beats describe it. */
 export interface OtherBox {
   readonly box: string;
-  readonly role: "starting" | Role;
+  readonly role: BeatRole;
   readonly url: string | null;
+  /** The NATS node that it uses. */
+  readonly node: string;
   readonly epoch: number;
   readonly batch: number;
   /** True where its keys are this box's. */
@@ -100,7 +106,8 @@ export interface OtherBox {
 
 /** The gateway's messages to the thread. */
 export type ReplicationRequest =
-  | { readonly kind: "describe" }
+  /** "ready": an active that trades; from then on it is heard while its gateway responds. */
+  | { readonly kind: "describe" | "ready" }
   /** An active that hands over ends its epoch, where a standby is ready to go on. */
   | { readonly kind: "stop"; readonly handOver: boolean }
   /** To an active: promise a standby to hand over to it. */
@@ -140,7 +147,7 @@ export type ReplicationReport =
   /** The stream is there, and continues with this box's log. */
   | { readonly kind: "opened" }
   /** Another box is active. */
-  | { readonly kind: "fenced"; readonly error: string }
+  | { readonly kind: "fenced"; readonly error: string; readonly by: ActiveBox | null }
   /** Something that an operator has to change before a start. */
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "failed"; readonly error: string }

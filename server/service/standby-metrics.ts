@@ -40,6 +40,12 @@ export function addStandby({ status, ack, held, commitTimes, releaseTimes }: Sta
   counter("unknown_outcomes_total", "Publishes without a response in time, which were sent again", () => {
     return status.get("unknownOutcomes");
   });
+  counter("takeovers_total", "1 where this process took over from a box that was heard no more", () => {
+    return status.get("takeovers");
+  });
+  counter("cut_batches_total", "Batches cut off this box's log before it became active", () => {
+    return status.get("cutBatches");
+  });
   gauge("stream_bytes", "Size of the stream, as of the last minute", () => status.get("streamBytes"));
   gauge("leader_is_local", "1 while the node that this box uses leads the stream", () => status.get("leaderIsLocal"));
   gauge("sync_checked", "1 where all nodes said that they sync each write", () => status.get("syncChecked"));

@@ -7,7 +7,7 @@ import { signal } from "@preact/signals";
 import { learnTime } from "./clock.ts";
 import { base } from "./router.ts";
 import { accessToken, onToken, renew } from "./session.ts";
-import type { Heartbeat } from "./types.ts";
+import type { Heartbeat, Shutdown } from "./types.ts";
 
 export type Channel = "book" | "trades" | "ticker" | "markets";
 
@@ -16,6 +16,9 @@ export const streamState = signal<"idle" | "connecting" | "live" | "stale">("idl
 
 /** While the stream is stale: when the last message arrived, and when the next try begins; ms of this computer's clock. */
 export const outage = signal<{ readonly since: number | null; readonly nextTry: number } | null>(null);
+
+/** Another server goes on with the exchange, at its address if that isn't this page's; null while none is known. */
+export const movedTo = signal<{ readonly url: string | null } | null>(null);
 
 interface Message {
   readonly event?: string;
@@ -199,6 +202,7 @@ function setLive(): void {
   backoffMs = FIRST_BACKOFF_MS;
   streamState.value = "live";
   outage.value = null;
+  movedTo.value = null;
 }
 
 function authenticate(token: string): void {
@@ -244,8 +248,11 @@ function receive(message: Message): void {
   } else if (event === "heartbeat") {
     learnTime(message.ts);
     checkHeartbeat(message.data as Heartbeat);
-  } else if (event === "system.shutdown") reconnect(0);
-  else if (privateListeners.has(event) || event === "order.updated") receivePrivate(message as StreamEvent);
+  } else if (event === "system.shutdown") {
+    const { reason, url } = message.data as Shutdown;
+    if (reason === "standby") setMoved(url);
+    reconnect(0);
+  } else if (privateListeners.has(event) || event === "order.updated") receivePrivate(message as StreamEvent);
   else receiveTopic(message as StreamEvent);
 }
 
@@ -333,7 +340,24 @@ function reconnect(code: number): void {
   reconnectTimer = setTimeout(() => {
     reconnectTimer = null;
     connect();
+    void askWhere();
   }, delay);
+}
+
+/** @param url of the other server; null where it is reached as this one was */
+function setMoved(url: string | null): void {
+  movedTo.value = { url: url === null || new URL(url).origin === window.location.origin ? null : url };
+}
+
+/** A server that isn't the active one says which is. */
+async function askWhere(): Promise<void> {
+  try {
+    const response = await fetch(`${base}readyz`);
+    const { role, active } = (await response.json()) as { readonly role?: string; readonly active?: string | null };
+    if (role === "standby" && typeof active === "string" && streamState.peek() === "stale") setMoved(active);
+  } catch {
+    // Nobody is there.
+  }
 }
 
 /** Tries to connect at once. */

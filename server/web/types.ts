@@ -90,6 +90,7 @@ export type ConfirmedFactor = Static<typeof secondFactors.Confirmed>;
 export type FactorReset = Static<typeof secondFactors.FactorReset>;
 
 export type Heartbeat = Static<typeof websocket.Heartbeat>;
+export type Shutdown = Static<typeof websocket.Shutdown>;
 
 export type Solvency = Static<typeof wallet.Solvency>;
 

@@ -102,7 +102,7 @@ const BookChange = closed({
   ),
 });
 
-const Shutdown = closed({
+export const Shutdown = closed({
   reason: about(
     Type.Union([Type.Literal("restart"), Type.Literal("standby")]),
     "restart: the same server comes back; standby: another one goes on",

@@ -1,6 +1,10 @@
 /** Three nodes for the tests of a file, and exchanges whose log goes there. */
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { NatsCluster } from "../../bench/support/nats-cluster.ts";
+import { hashTables } from "../../engine/projection/table-hashes.ts";
+import { openReadOnly } from "../../engine/util/wal-database.ts";
+import { tablesPath } from "../../server/util/data-folder.ts";
+import { admin } from "../support/admin.ts";
 import { eventually } from "../support/checks.ts";
 import type { Answer, Client, OrderJson } from "../support/client.ts";
 import { Line } from "../support/line.ts";
@@ -8,8 +12,10 @@ import { scrape } from "../support/metrics.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { BUY, post, terms } from "../support/trading.ts";
 import { type TestMarket, World } from "../support/world.ts";
-import { Nodes } from "./streamed-log.ts";
+import { journalBodies, Nodes } from "./streamed-log.ts";
 
+/** A standby catches up within this, ms. */
+export const SYNC_MS = 30_000;
 export const SECRET = "correct horse battery staple, thirty-two";
 
 export class TestNodes {
@@ -92,6 +98,35 @@ export const paired = (active: TestServer, ms?: number): Promise<void> =>
 /** Resolves once a standby has the active box's keys. */
 export const keyed = (standby: TestServer): Promise<void> =>
   eventually(async () => expect((await scrape(standby)).series.get("exchange_standby_keys_equal")).toBe(1));
+
+/** A hash of each table. */
+export const tableHashes = (dataDir: string): Map<string, string> => {
+  const db = openReadOnly(tablesPath(dataDir));
+  const found = hashTables(db);
+  db.close();
+  return found;
+};
+
+/** Both logs and both tables are the same, and sound. */
+export async function expectEqual(a: string, b: string): Promise<void> {
+  expect(journalBodies(b)).toEqual(journalBodies(a));
+  expect(tableHashes(b)).toEqual(tableHashes(a));
+  for (const dataDir of [a, b]) expect((await admin(dataDir, "verify")).code).toBe(0);
+}
+
+/** Stops two boxes that don't take over from each other; then their logs and tables are the same. */
+export async function stopBoth(active: TestServer, standby: TestServer): Promise<void> {
+  await eventually(async () => {
+    expect(await readiness(standby)).toMatchObject({ behind_batches: 0 });
+    expect(journalBodies(standby.dataDir).length).toBe(journalBodies(active.dataDir).length);
+  }, SYNC_MS);
+  await active.stop();
+  await eventually(async () => {
+    expect(journalBodies(standby.dataDir)).toEqual(journalBodies(active.dataDir));
+    expect(tableHashes(standby.dataDir)).toEqual(tableHashes(active.dataDir));
+  });
+  await standby.stop();
+}
 
 /** An order by its client order id. */
 export const bid = (user: Client, market: TestMarket, name: string, price = 4_000): Promise<Answer<OrderJson>> =>

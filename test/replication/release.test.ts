@@ -47,6 +47,23 @@ describe("the release", () => {
     expect(gate.check(2e9)).toBe(false);
   });
 
+  test("lets a standby go that stops in order, and takes it back, but not where it must wait", () => {
+    const release = new Release({ policy: "standby", lostMs: 10_000, batch: 5 });
+    release.copy(5, 0);
+    release.ship(6, 0);
+    expect([release.batch, release.leave(), release.leave(), release.batch]).toEqual([5, true, false, 6]);
+    release.copy(6, 1);
+    expect(release.alone).toBe(false);
+    expect([release.leave(), release.alone]).toEqual([true, true]);
+    // Another one that has no more than the one that left.
+    release.copy(6, 1);
+    release.ship(7, 2);
+    expect([release.alone, release.batch]).toEqual([false, 6]);
+    const waiting = new Release({ policy: "standby", lostMs: null, batch: 5 });
+    waiting.ship(6, 0);
+    expect([waiting.leave(), waiting.batch]).toEqual([false, 5]);
+  });
+
   test("waits for ever where it must", () => {
     const gate = release("standby", null);
     gate.ship(11, 0);

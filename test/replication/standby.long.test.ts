@@ -2,10 +2,8 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { hashTables } from "../../engine/projection/table-hashes.ts";
-import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { FENCED_EXIT } from "../../server/errors.ts";
-import { keyFolder, tablesPath } from "../../server/util/data-folder.ts";
+import { keyFolder } from "../../server/util/data-folder.ts";
 import { seededTraffic, TRAFFIC_SEED } from "../crash/traffic.ts";
 import { admin } from "../support/admin.ts";
 import { eventually } from "../support/checks.ts";
@@ -16,10 +14,8 @@ import { EFFORT } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { expectRefused } from "../support/trading.ts";
-import { bid, keyed, paired, readiness, TestNodes } from "./cluster.ts";
+import { bid, expectEqual, keyed, paired, readiness, SYNC_MS, stopBoth, TestNodes, tableHashes } from "./cluster.ts";
 import { folderOf, journalBodies, NO_NATS, Nodes } from "./streamed-log.ts";
-
-const SYNC_MS = 30_000;
 
 describe.skipIf(NO_NATS)("two boxes", () => {
   const nodes = TestNodes.use();
@@ -34,33 +30,6 @@ describe.skipIf(NO_NATS)("two boxes", () => {
     await paired(active);
     await keyed(standby);
     return { active, standby, both };
-  }
-
-  const hashes = (dataDir: string): Map<string, string> => {
-    const db = openReadOnly(tablesPath(dataDir));
-    const found = hashTables(db);
-    db.close();
-    return found;
-  };
-
-  /** Both logs and both tables are the same, and sound. */
-  async function expectEqual(a: string, b: string): Promise<void> {
-    expect(journalBodies(b)).toEqual(journalBodies(a));
-    expect(hashes(b)).toEqual(hashes(a));
-    for (const dataDir of [a, b]) expect((await admin(dataDir, "verify")).code).toBe(0);
-  }
-
-  async function stopBoth(active: TestServer, standby: TestServer): Promise<void> {
-    await eventually(async () => {
-      expect(await readiness(standby)).toMatchObject({ behind_batches: 0 });
-      expect(journalBodies(standby.dataDir).length).toBe(journalBodies(active.dataDir).length);
-    }, SYNC_MS);
-    await active.stop();
-    await eventually(async () => {
-      expect(journalBodies(standby.dataDir)).toEqual(journalBodies(active.dataDir));
-      expect(hashes(standby.dataDir)).toEqual(hashes(active.dataDir));
-    });
-    await standby.stop();
   }
 
   test(`the standby is killed ${5 * EFFORT} times under load`, { timeout: 240_000 * EFFORT }, async () => {
@@ -382,6 +351,6 @@ describe.skipIf(NO_NATS)("two boxes", () => {
     const box = await nodes.standBy("early", { ...both, STANDBY_BOX: "c" }, reader);
     await eventually(async () => expect(journalBodies(reader)).toEqual(journalBodies(active.dataDir)));
     await stopBoth(active, box);
-    expect(hashes(reader)).toEqual(hashes(active.dataDir));
+    expect(tableHashes(reader)).toEqual(tableHashes(active.dataDir));
   });
 });

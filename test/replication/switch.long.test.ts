@@ -30,7 +30,7 @@ const MAX_WITHOUT_MS = 4_000;
 describe.skipIf(NO_NATS)("a planned switch", () => {
   const nodes = TestNodes.use();
 
-  test(`under load, ${4 * EFFORT} times: what was acknowledged is there, and nothing twice`, {
+  test(`under load, ${2 * EFFORT} times: what was acknowledged is there, and nothing twice`, {
     timeout: 120_000 * EFFORT,
   }, async () => {
     const random = Random.printed("switches");
@@ -42,7 +42,7 @@ describe.skipIf(NO_NATS)("a planned switch", () => {
     onTestFinished(() => active.kill());
     let standby = await nodes.standBy("load", both);
     const traffic = seededTraffic(random);
-    for (let round = 0; round < 4 * EFFORT; round++) {
+    for (let round = 0; round < 2 * EFFORT; round++) {
       await paired(active, 30_000);
       await keyed(standby);
       await traffic.start(active);

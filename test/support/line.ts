@@ -3,14 +3,17 @@ import { once } from "node:events";
 import { type AddressInfo, createConnection, createServer, type Server, type Socket } from "node:net";
 
 export class Line {
+  /** A port on loopback, for connections from now on. */
+  target: number;
   private readonly server: Server;
   private readonly ends = new Set<Socket>();
   private isPulled = false;
 
   private constructor(server: Server, target: number) {
+    this.target = target;
     this.server = server;
     server.on("connection", (near) => {
-      const far = createConnection(target, "127.0.0.1");
+      const far = createConnection(this.target, "127.0.0.1");
       for (const [from, to] of [
         [near, far],
         [far, near],

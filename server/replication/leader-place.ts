@@ -1,0 +1,50 @@
+/**
+ * Where the stream's leader is: publishes stop for five seconds when it dies, so it shouldn't die together with a box. The
+ * active asks it to step down while its node is the one that a box uses and another node is nobody's.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Box } from "./box.ts";
+import { API_TIMEOUT_MS, LEADER_CHECK_MS, MAX_STEP_DOWNS } from "./limits.ts";
+import type { Say } from "./reminder.ts";
+import type { ReplicationStatus } from "./replication-status.ts";
+
+export class LeaderPlace {
+  private readonly box: Box;
+  private readonly status: ReplicationStatus;
+  private readonly say: Say;
+  /** In vain, one after the other. */
+  private stepDowns = 0;
+
+  constructor(box: Box, status: ReplicationStatus, say: Say) {
+    this.box = box;
+    this.status = status;
+    this.say = say;
+  }
+
+  /** Looks every few seconds, for as long as the thread runs. */
+  async run(): Promise<never> {
+    for (;;) {
+      // Nodes that don't respond are the stream watch's.
+      await this.check().catch(() => {});
+      await delay(LEADER_CHECK_MS, undefined, { ref: false });
+    }
+  }
+
+  private async check(): Promise<void> {
+    const { link, stream, beats } = this.box;
+    const place = await stream.place();
+    if (place === null) return;
+    this.status.set("leaderIsLocal", place.leader === link.node ? 1 : 0);
+    const used = new Set([link.node, ...beats.others().map(({ node }) => node)]);
+    const isFree = place.others.some((node) => !used.has(node));
+    // Beside the standby is better than here, where there is nothing else.
+    if (!(isFree ? used.has(place.leader) : place.leader === link.node)) {
+      this.stepDowns = 0;
+      return;
+    }
+    if (place.others.length === 0 || this.stepDowns >= MAX_STEP_DOWNS) return;
+    this.stepDowns++;
+    this.say("info", `the node ${place.leader}, which leads the stream, is used by a box: asking for another leader`);
+    await link.nc.request(`$JS.API.STREAM.LEADER.STEPDOWN.${stream.names.stream}`, "", { timeout: API_TIMEOUT_MS });
+  }
+}

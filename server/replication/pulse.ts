@@ -1,0 +1,26 @@
+/** Whether the gateway still runs: a box whose gateway hangs doesn't say that it is active. */
+import { systemClock } from "../../engine/util/clock.ts";
+import { HUNG_MS } from "./limits.ts";
+import type { ReplicationStatus } from "./replication-status.ts";
+
+export class Pulse {
+  private readonly status: Pick<ReplicationStatus, "get">;
+  private ticks = 0;
+  /** When they changed last, ms. */
+  private at = systemClock.elapsed();
+
+  constructor(status: Pick<ReplicationStatus, "get">) {
+    this.status = status;
+  }
+
+  /** False once the gateway has stood still for too long. Asked with each beat. */
+  get isThere(): boolean {
+    const now = systemClock.elapsed();
+    const ticks = this.status.get("gatewayTicks");
+    if (ticks !== this.ticks) {
+      this.ticks = ticks;
+      this.at = now;
+    }
+    return now - this.at < HUNG_MS;
+  }
+}
