@@ -48,6 +48,7 @@ const SERVES: Readonly<Record<string, RegExp>> = {
   "npm start": /"msg":"ready"/,
   "npm run demo": /^The exchange is at /m,
   "npm run demo -- --fresh": /^The exchange is at /m,
+  "npm run demo -- --standby http://127.0.0.1:8081": /^The exchange is at /m,
   "npm run crash": /^seed \d+/m,
   "npm run crash -- --kills 50": /^seed \d+/m,
   "npm run simulate": /seed/,
