@@ -10,7 +10,7 @@ const CLOSED = 50300;
 const WAIT_CODES = [42900, CLOSED];
 const MAX_TRIES = 5;
 /** Where another box may have taken over, which takes a few seconds. */
-const MAX_TRIES_OF_TWO = 40;
+const MAX_TRIES_OF_TWO = 100;
 const BROKEN: Reply<never> = { code: -1, msg: "the connection broke", data: null };
 
 /** Where the exchange is: the URLs of its boxes without a path, one of which is active. All bots go on together. */

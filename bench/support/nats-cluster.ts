@@ -39,6 +39,8 @@ export interface ClusterOptions {
   readonly sync?: "always" | null;
   /** Lines of each node's configuration file. */
   readonly config?: readonly string[];
+  /** Resolves with the port of a line to a port: through these the first two nodes reach each other, and not in any other way. */
+  readonly between?: (port: number) => Promise<number>;
 }
 
 interface Node {
@@ -162,9 +164,18 @@ export class NatsCluster {
     }
   }
 
-  private async begin({ nodes: count = 3, sync = "always", config = [] }: ClusterOptions): Promise<void> {
+  private async begin({ nodes: count = 3, sync = "always", config = [], between }: ClusterOptions): Promise<void> {
     const ports = await Promise.all(Array.from({ length: 3 * count }, () => freePort()));
     const routes = ports.slice(2 * count).map((port) => `nats://127.0.0.1:${port}`);
+    const [first, second] = ports.slice(2 * count);
+    const reached = between === undefined ? null : [await between(first!), await between(second!)];
+    const routesOf = (i: number): readonly string[] => {
+      if (reached === null || i > 1) return routes;
+      return [`nats://127.0.0.1:${reached[1 - i]}`, routes[2]!];
+    };
+    // The third node tells the two about each other.
+    const advertised = (i: number): string =>
+      reached === null || i > 1 ? "" : `, advertise: "127.0.0.1:${reached[i]}"`;
     for (let i = 0; i < count; i++) {
       const [port, monitorPort] = [ports[i]!, ports[count + i]!];
       const [name, store] = [`n${i + 1}`, join(this.folder, `n${i + 1}`)];
@@ -175,7 +186,9 @@ export class NatsCluster {
         `jetstream { store_dir: "${store}", max_file_store: 1TB${sync === null ? "" : `, sync_interval: ${sync}`} }`,
         ...(count === 1
           ? []
-          : [`cluster { name: C, listen: "${routes[i]!.slice(7)}", routes: [${routes.join(", ")}] }`]),
+          : [
+              `cluster { name: C, listen: "${routes[i]!.slice(7)}", routes: [${routesOf(i).join(", ")}]${advertised(i)} }`,
+            ]),
         ...config,
       ];
       const configFile = join(this.folder, `${name}.conf`);

@@ -8,7 +8,7 @@ import type { Box } from "./box.ts";
 import { OtherLog, Overtaken, RefusedSetup } from "./errors.ts";
 import { Gate } from "./gate.ts";
 import { LeaderPlace } from "./leader-place.ts";
-import { KEYS_CHECK_MS, READY_MS } from "./limits.ts";
+import { BEAT_MS, HUNG_MS, KEYS_CHECK_MS, READY_MS, START_HUNG_MS } from "./limits.ts";
 import type { Mailbox } from "./mailbox.ts";
 import { Publisher } from "./publisher.ts";
 import { Pulse } from "./pulse.ts";
@@ -29,6 +29,8 @@ export interface ActiveOptions {
   readonly lead: LeadSetup;
   /** True where an operator says that the nodes lost the stream, or that there never was one. */
   readonly isNewStream: boolean;
+  /** The epoch that was over when this box decided to lead. */
+  readonly after: number;
   readonly status: ReplicationStatus;
   readonly mailbox: Mailbox;
   readonly report: (report: ReplicationReport) => void;
@@ -46,10 +48,19 @@ export async function lead(options: ActiveOptions): Promise<void> {
   const info = await stream.open();
   const found = await stream.end(info);
   requireWhole(found, dataDir, options.isNewStream);
+  if (!options.isNewStream && found.epoch > options.after) {
+    const error = new Overtaken(`another box leads meanwhile, in epoch ${found.epoch}`);
+    rememberRefused(error, readStandbyFile(dataDir), { dataDir, created: info.created });
+    throw error;
+  }
   const before = readStandbyFile(dataDir);
   const epoch = Math.max(found.epoch, before?.epoch ?? 0) + 1;
-  const followed = { stream_created_at: info.created, epoch, sequence: 0, keys: "" };
-  const remember = (sequence: number): void => writeStandbyFile(dataDir, { ...followed, role: "active", sequence });
+  const own = { stream_created_at: info.created, epoch, sequence: 0 };
+  let keys = "";
+  const remember = (sequence: number): void => {
+    keys = box.keysPrint;
+    writeStandbyFile(dataDir, { ...own, role: "active", sequence, keys });
+  };
   remember(0);
   const progress = new LogProgress(given.progress);
   const batch = found.position?.batch ?? end.batch;
@@ -84,7 +95,7 @@ export async function lead(options: ActiveOptions): Promise<void> {
       return role === null ? null : { role, epoch, batch, hash: shortHash(hash) };
     },
     onStandby: (beat) => reports.hear(beat.box, beat),
-    onStarting: (beat) => {
+    onLeaving: (beat) => {
       if (reports.forget(beat.box)) gate.left();
     },
     resign: async (ask) => {
@@ -100,9 +111,17 @@ export async function lead(options: ActiveOptions): Promise<void> {
   mailbox.on("demote", () => {
     succession.accept(null).catch((error: Error) => report({ kind: "stays", reason: error.message }));
   });
+  // A standby whose beats are lost may not hear this box's either: the stream says that it is there.
+  if (settings.takeover === "auto")
+    setInterval(() => shipper.sayAlive(box.beats.hasCompany && !box.beats.hearsStandby), BEAT_MS).unref();
   setInterval(() => {
     const standbys = box.beats.others().filter(({ role }) => role === "standby");
     status.set("keysEqual", standbys.some((standby) => standby.keys_equal) ? 1 : 0);
+    try {
+      if (box.keysPrint !== keys) remember(0);
+    } catch (error) {
+      say("warn", `standby.json can't be written: ${(error as Error).message}`);
+    }
   }, KEYS_CHECK_MS).unref();
   // What the log has beyond the stream, nobody has seen yet, and nobody may before the others have it.
   if (holdsLog(settings)) {
@@ -127,21 +146,27 @@ export async function lead(options: ActiveOptions): Promise<void> {
   box.beGone();
   await box.beats.end();
   await shipper.resign(heir.box);
-  writeStandbyFile(dataDir, { ...followed, role: "standby", keys: box.keysPrint });
   say("info", `resigned: the box ${heir.box} goes on`);
   report({ kind: "resigned", to: { box: heir.box, url: heir.url } });
+  try {
+    writeStandbyFile(dataDir, { ...own, role: "standby", keys: box.keysPrint });
+  } catch (error) {
+    // A full disk may be why it resigned: the stream says it, too.
+    say("warn", `standby.json can't be written: ${(error as Error).message}`);
+  }
 }
 
 /** Returns what this box says that it is: nothing while its gateway hangs, which says "ready" first. */
 function watchGateway(mailbox: Mailbox, status: ReplicationStatus): () => "active" | "taking_over" | null {
-  const pulse = new Pulse(status);
+  const [starting, serving] = [new Pulse(status, START_HUNG_MS), new Pulse(status, HUNG_MS)];
   let isServing = false;
   mailbox.on("ready", () => {
     isServing = true;
   });
   return () => {
-    if (!isServing) return "taking_over";
-    return pulse.isThere ? "active" : null;
+    const isThere = (isServing ? serving : starting).isThere;
+    if (!isThere) return null;
+    return isServing ? "active" : "taking_over";
   };
 }
 

@@ -10,7 +10,7 @@ import { systemClock } from "../../engine/util/clock.ts";
 import type { NatsLink } from "./connection.ts";
 import { contentOf } from "./core-message.ts";
 import { RefusedSetup } from "./errors.ts";
-import { BEAT_MS, CALL_TIMEOUT_MS, SUSPICION_MS } from "./limits.ts";
+import { BEAT_MS, CALL_TIMEOUT_MS, SUSPICION_MS, UNHEARD_MS } from "./limits.ts";
 import { namesOf } from "./settings.ts";
 import { BEAT_ROLES, type OtherBox, type ReplicationSettings } from "./types.ts";
 
@@ -29,7 +29,7 @@ const Content = Type.Object({
   /** Its time when it sent this, ms since the epoch. */
   at: Type.Integer(),
   /** How clients reach the box directly. */
-  url: Type.Union([Type.String({ maxLength: 200 }), Type.Null()]),
+  url: Type.Union([Type.String({ maxLength: 200, pattern: "^https?://" }), Type.Null()]),
   /** The NATS node that it uses. */
   node: Type.String({ maxLength: 200 }),
 });
@@ -77,6 +77,7 @@ export class Beats {
   private readonly onBeat: (beat: Beat) => void;
   /** When this process heard itself, ms: its connection works. */
   private echoAt = Number.NEGATIVE_INFINITY;
+  private hasHeard = false;
   /** Since when it has heard itself without a gap. */
   private heardSince = Number.POSITIVE_INFINITY;
 
@@ -146,8 +147,18 @@ export class Beats {
     return hears && this.leading() === null;
   }
 
-  private current(): readonly Heard[] {
-    const since = systemClock.elapsed() - SUSPICION_MS;
+  /** True where this process has heard another box. */
+  get hasCompany(): boolean {
+    return this.hasHeard;
+  }
+
+  /** True where a standby was heard a moment ago. */
+  get hearsStandby(): boolean {
+    return this.current(UNHEARD_MS).some(({ beat }) => beat.role === "standby");
+  }
+
+  private current(ms = SUSPICION_MS): readonly Heard[] {
+    const since = systemClock.elapsed() - ms;
     return [...this.heard.values()].filter(({ at }) => at > since);
   }
 
@@ -205,6 +216,7 @@ export class Beats {
       return;
     }
     for (const [instance, { at }] of this.heard) if (now - at > SUSPICION_MS) this.heard.delete(instance);
+    this.hasHeard = true;
     this.heard.set(beat.instance, { beat, at: now, clockMs: beat.at - systemClock.now() });
     this.onBeat(beat);
   }

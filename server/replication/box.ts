@@ -19,8 +19,8 @@ interface ActiveSide {
   readonly own: () => OwnBeat | null;
   /** Called with each beat of a standby. */
   readonly onStandby: (beat: Beat) => void;
-  /** Called with each beat of a box that doesn't count yet, or not any more. */
-  readonly onStarting: (beat: Beat) => void;
+  /** Called with each beat of a box that stops in order. */
+  readonly onLeaving: (beat: Beat) => void;
   /** Called when a standby asks this box to resign. */
   readonly resign: Granter;
 }
@@ -40,7 +40,7 @@ export class Box {
   private own: () => OwnBeat | null = () => STARTING;
   private onActive: (beat: Beat) => void = () => {};
   private onStandby: (beat: Beat) => void = () => {};
-  private onStarting: (beat: Beat) => void = () => {};
+  private onLeaving: (beat: Beat) => void = () => {};
   private fence: (error: Fenced) => void = () => {};
   private grantResign: Granter = refuseResign;
 
@@ -111,44 +111,41 @@ export class Box {
   }
 
   /** This box is a standby. @param own what it says of itself @param onActive called with each beat of an active box */
-  beStandby(own: () => OwnBeat, onActive: (beat: Beat) => void): void {
+  beStandby(own: () => OwnBeat | null, onActive: (beat: Beat) => void): void {
     this.own = own;
     this.onActive = onActive;
     this.onStandby = () => {};
-    this.onStarting = () => {};
+    this.onLeaving = () => {};
     this.grantResign = refuseResign;
     this.epoch = null;
   }
 
-  /** This box is about to be active. */
-  beTakingOver(): void {
-    this.beNothing({ ...STARTING, role: "taking_over" });
+  /** This box is about to be active. @param isThere false while its gateway hangs: then it says nothing */
+  beTakingOver(isThere: () => boolean): void {
+    this.beNothing(() => (isThere() ? { ...STARTING, role: "taking_over" } : null));
   }
 
   /** This box has resigned, or stops following. */
   beGone(): void {
-    this.beNothing(STARTING);
+    this.beNothing(() => ({ ...STARTING, role: "leaving" }));
   }
 
-  private beNothing(own: OwnBeat): void {
-    this.beStandby(
-      () => own,
-      () => {},
-    );
+  private beNothing(own: () => OwnBeat | null): void {
+    this.beStandby(own, () => {});
   }
 
   /** This box leads, in this epoch. */
-  beActive(epoch: number, { own, onStandby, onStarting, resign }: ActiveSide): void {
+  beActive(epoch: number, { own, onStandby, onLeaving, resign }: ActiveSide): void {
     this.epoch = epoch;
     this.own = own;
     this.onStandby = onStandby;
-    this.onStarting = onStarting;
+    this.onLeaving = onLeaving;
     this.grantResign = resign;
   }
 
   private receive(beat: Beat): void {
     if (beat.role === "standby") this.onStandby(beat);
-    else if (beat.role === "starting") this.onStarting(beat);
+    else if (beat.role === "leaving") this.onLeaving(beat);
     if (beat.role !== "active") return;
     if (this.epoch === null) this.onActive(beat);
     else if (beat.epoch > this.epoch) this.fence(new Fenced(`the box ${beat.box} is active, in epoch ${beat.epoch}`));

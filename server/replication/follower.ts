@@ -62,6 +62,11 @@ export class Follower {
   private isStopping = false;
   private isSynced = false;
   private confirmedBatch = 0;
+  /** The stream's last message as far as this box knows: one for each that came over the subject since it was looked at. */
+  private sequence = 0;
+  /** Its last message when it was read. */
+  private readThrough = -1;
+  private grewAt = Number.NEGATIVE_INFINITY;
   /** Until when a resignation that was heard may come in the stream, ms. */
   private resignUntil = 0;
   private created = "";
@@ -102,6 +107,11 @@ export class Follower {
     if (info === null) throw new BrokenStream(`the stream ${stream.names.stream} is gone`);
     const isOther = info.created !== this.created;
     this.created = info.created;
+    const { last_seq: last } = info.state;
+    // Somebody wrote what didn't come over the subject.
+    if (last > this.sequence) this.grewAt = systemClock.elapsed();
+    this.sequence = last;
+    this.readThrough = last;
     const { epoch, position, successor } = await this.syncOrCut(info, suspect);
     // This box may have begun to lead, and another one was faster; or the stream is another one now.
     if (isOther && position !== null) this.currentEpoch = epoch;
@@ -135,9 +145,15 @@ export class Follower {
     }
   }
 
-  /** Reads what the stream has, although nobody said that it has more. */
-  look(): void {
-    this.fillGap();
+  /** Reads what the stream has, where it has more than at the last look, although nobody said so. */
+  async look(): Promise<void> {
+    const info = await this.options.stream.find(0);
+    if (info === null || info.state.last_seq !== this.readThrough) this.fillGap();
+  }
+
+  /** When the stream was found to have what didn't come over the subject, ms: a box that isn't heard writes to it. */
+  get grew(): number {
+    return this.grewAt;
   }
 
   /** Resolves with its last batch once the log has all that the stream has by then. */
@@ -247,7 +263,9 @@ export class Follower {
   private messageOf(bytes: Buffer): Message | null {
     try {
       const message = readMessage(bytes);
-      return message.epoch < this.currentEpoch ? null : message;
+      if (message.epoch < this.currentEpoch) return null;
+      this.sequence++;
+      return message;
     } catch (error) {
       if (!(error instanceof BadMessage)) throw error;
       this.options.say("warn", `something else wrote to the stream's subject: ${error.message}`);

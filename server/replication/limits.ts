@@ -21,6 +21,11 @@ export const SUSPICION_MS = 1_500;
 /** How often the gateway shows that it runs, ms, and after how long a box whose gateway doesn't is no active one, ms. */
 export const TICK_MS = 250;
 export const HUNG_MS = 3_000;
+/** The same while it starts: opening the files of a large exchange is one long step. */
+export const START_HUNG_MS = 120_000;
+/** An active that doesn't hear a standby for so long says in the stream that it is there, and how often, ms: beats may be lost alone. */
+export const UNHEARD_MS = 300;
+export const ALIVE_MS = 500;
 /** How often the place of the stream's leader is looked at, ms, and how often in vain it is asked to step down. */
 export const LEADER_CHECK_MS = 10_000;
 export const MAX_STEP_DOWNS = 6;

@@ -21,9 +21,10 @@ import { lead } from "./active.ts";
 import { Box } from "./box.ts";
 import { NatsLink } from "./connection.ts";
 import { BrokenStream, Fenced, Overtaken, RefusedSetup } from "./errors.ts";
-import { BEAT_MS, SURE_MS } from "./limits.ts";
+import { BEAT_MS, START_HUNG_MS, SURE_MS } from "./limits.ts";
 import { Mailbox } from "./mailbox.ts";
 import { checkSync } from "./node-sync.ts";
+import { Pulse } from "./pulse.ts";
 import type { Say } from "./reminder.ts";
 import { ReplicationStatus } from "./replication-status.ts";
 import { roleOf } from "./role.ts";
@@ -71,16 +72,18 @@ async function run(): Promise<void> {
 }
 
 async function beOf(box: Box): Promise<void> {
-  const how = (await findRole(box)) === "standby" ? await follow(box) : "";
-  box.beTakingOver();
+  const { role, after: ended } = await findRole(box);
+  const { how, after } = role === "standby" ? await follow(box) : { how: "", after: ended };
+  const pulse = new Pulse(status, START_HUNG_MS);
+  box.beTakingOver(() => pulse.isThere);
   const isOpen = mailbox.next("lead");
   report({ kind: "role", role: "active" });
   const given = await isOpen;
-  await lead({ box, setup, lead: given, isNewStream: how !== "", status, mailbox, report, say });
+  await lead({ box, setup, lead: given, isNewStream: how !== "", after, status, mailbox, report, say });
 }
 
 /** An active box has everything that the stream has. */
-async function findRole(box: Box): Promise<Role> {
+async function findRole(box: Box): Promise<{ readonly role: Role; readonly after: number }> {
   const hasActive = (await box.beats.listen()) !== null;
   const file = readStandbyFile(dataDir);
   // A box that took part knows that there is a stream, even where a node that has just begun doesn't.
@@ -100,12 +103,12 @@ async function findRole(box: Box): Promise<Role> {
       // Another box led unheard.
       if (!(error instanceof DivergedLog) || file === null) throw error;
       writeStandbyFile(dataDir, { ...file, role: "standby" });
-      return "standby";
+      return { role: "standby", after: 0 };
     } finally {
       log.close();
     }
   }
-  return role;
+  return { role, after: streamEnd?.epoch ?? 0 };
 }
 
 /** Of this box's log; 0 for none. Creates nothing. */
@@ -118,23 +121,24 @@ function lastBatch(): number {
 }
 
 /** Resolves with how an operator asked that this box becomes active; its log is closed by then. */
-async function follow(box: Box): Promise<Promotion> {
+async function follow(box: Box): Promise<{ readonly how: Promotion; readonly after: number }> {
   const log = new LogCopy(openJournal(journalPath, durability));
   const progress = new LogProgress(setup.progress);
   const projector = new Waker(setup.projectorWaker);
+  const standby = new Standby({ box, settings, dataDir, log, progress, projector, status, mailbox, report, say });
   mailbox.on("stop", () => {
     // An active that hears it doesn't wait for this box.
+    standby.leave();
     box.beGone();
     void Promise.race([box.beats.end(), delay(BEAT_MS)]).then(() => {
       log.close();
       end();
     });
   });
-  const standby = new Standby({ box, settings, dataDir, log, progress, projector, status, mailbox, report, say });
-  const how = await standby.run();
+  const promoted = await standby.run();
   mailbox.on("stop", end);
   log.close();
-  return how;
+  return promoted;
 }
 
 assertMessageLayout();

@@ -27,7 +27,7 @@ import {
 import type { Waker } from "../../engine/ring/waker.ts";
 import { systemClock } from "../../engine/util/clock.ts";
 import { Fenced, OtherLog, OtherMessage, Overtaken, RefusedSetup } from "./errors.ts";
-import { IDLE_MS, LARGE_MESSAGE_BYTES, MIN_GAP_MS } from "./limits.ts";
+import { ALIVE_MS, IDLE_MS, LARGE_MESSAGE_BYTES, MIN_GAP_MS } from "./limits.ts";
 import type { Publisher } from "./publisher.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
 import type { StreamEnd } from "./stream.ts";
@@ -65,6 +65,8 @@ export class Shipper {
   private sentAt = 0;
   private sentBytes = 0;
   private isStopping = false;
+  /** After how long without a message it says where the log is. */
+  private idleMs = IDLE_MS;
 
   constructor(options: ShipperOptions) {
     this.options = options;
@@ -140,13 +142,21 @@ export class Shipper {
         await this.gather();
         await this.ship(progress.appendedBatch);
       } else if (this.isIdle) await this.sayWhere();
-      else await waker.sleepAsync(hasWork, SLEEP_MS);
+      else await waker.sleepAsync(hasWork, Math.min(SLEEP_MS, this.idleMs / 4));
     }
   }
 
   /** True where the stream's messages may be gone before the next batch comes. */
   private get isIdle(): boolean {
-    return systemClock.elapsed() - this.sentAt > IDLE_MS;
+    return systemClock.elapsed() - this.sentAt > this.idleMs;
+  }
+
+  /** @param isWanted true while others may not know by beats that this box is there */
+  sayAlive(isWanted: boolean): void {
+    const idleMs = isWanted ? ALIVE_MS : IDLE_MS;
+    if (idleMs === this.idleMs) return;
+    this.idleMs = idleMs;
+    this.options.waker.wake();
   }
 
   private async sayWhere(): Promise<void> {

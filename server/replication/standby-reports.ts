@@ -104,9 +104,9 @@ export class StandbyReports {
     this.onCopy(report.batch);
   }
 
-  /** A box is no standby any more; returns true where it was one. */
+  /** A box is no standby any more; returns true where it was the only one. */
   forget(box: string): boolean {
-    return this.copies.delete(box);
+    return this.copies.delete(box) && this.copies.size === 0;
   }
 
   /** The last batch that a box was found to have; 0 for none. */

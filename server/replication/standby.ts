@@ -40,6 +40,8 @@ export class Standby {
   private told: ActiveBox | null = null;
   /** Whether this box may become active, while that is being found out. */
   private checking: Promise<string | null> | null = null;
+  private looking: Promise<void> | null = null;
+  private finding: Promise<StreamInfo | null> | null = null;
   /** When the stream was looked at last without an active box, ms. */
   private lookedAt = Number.NEGATIVE_INFINITY;
   /** The tables are open, and follow the log. */
@@ -58,8 +60,8 @@ export class Standby {
     this.reminder = new Reminder(options.say, true);
   }
 
-  /** Resolves once this box is to become active, with how the operator asked. @throws as Follower.run */
-  async run(): Promise<Promotion> {
+  /** Resolves once this box is to become active, with how the operator asked, and the epoch that is over. @throws as Follower.run */
+  async run(): Promise<{ readonly how: Promotion; readonly after: number }> {
     const { box, log, report, mailbox } = this.options;
     box.beStandby(
       () => ({
@@ -98,7 +100,13 @@ export class Standby {
     this.follower?.stop();
     // Whatever it is appending goes before the log is closed. Nodes that just went silent keep nobody waiting.
     if (this.follower !== null) await Promise.race([following.catch(() => {}), delay(PROMOTE_MS)]);
-    return how;
+    return { how, after: this.follower?.epoch ?? 0 };
+  }
+
+  /** This box stops: it reports nothing more. */
+  leave(): void {
+    this.isOpen = false;
+    this.follower?.stop();
   }
 
   /** Resolves once the follower was stopped. */
@@ -244,9 +252,12 @@ export class Standby {
   private suspect(): void {
     const { box, settings, status, say } = this.options;
     const may = settings.takeover === "auto" && this.isOpen && this.checking === null && !this.isPromoted;
-    if (!may || !box.beats.isSilent) return;
+    if (!may || !box.beats.isSilent || this.hasGrown) return;
     void this.check("").then((reason) => {
-      if (this.isPromoted) return;
+      // What was heard or written meanwhile comes first.
+      if (this.isPromoted || !box.beats.isSilent || this.hasGrown) return;
+      const unknown = reason === null && this.lacksKeys ? "it doesn't have the active box's keys yet" : null;
+      reason ??= unknown;
       if (reason !== null) return this.reminder.remind(`no box is active, and this one can't take over: ${reason}`);
       say("warn", `no active box was heard for ${SUSPICION_MS / 1_000} s: taking over`);
       status.add("takeovers", 1);
@@ -254,12 +265,27 @@ export class Standby {
     });
   }
 
+  /** True while a box that isn't heard writes to the stream. */
+  private get hasGrown(): boolean {
+    return systemClock.elapsed() - (this.follower?.grew ?? 0) < SUSPICION_MS;
+  }
+
+  /** True where this box never knew the keys of a box that led: by itself it doesn't begin with others. */
+  private get lacksKeys(): boolean {
+    return (readStandbyFile(this.options.dataDir)?.keys ?? "") === "";
+  }
+
   /** Only an active's beats say that the stream has something new. */
   private lookWithout(): void {
     const now = systemClock.elapsed();
-    if (!this.isOpen || now - this.lookedAt < LOOK_MS || this.options.box.beats.leading() !== null) return;
+    if (!this.isOpen || now - this.lookedAt < LOOK_MS || this.options.box.beats.active() !== null) return;
     this.lookedAt = now;
-    this.follower?.look();
+    // Nodes that don't respond are asked once at a time.
+    this.looking ??= (this.follower?.look() ?? Promise.resolve())
+      .catch(() => {})
+      .finally(() => {
+        this.looking = null;
+      });
   }
 
   /** The active box stops in order, and ends its epoch; resolves with why it doesn't. */
@@ -291,7 +317,11 @@ export class Standby {
     if (active !== null && how === "") return this.askToResign(active);
     const reason = this.whyNotNow();
     if (reason !== null) return reason;
-    const info = await within(box.stream.find(), PROMOTE_MS);
+    // One request at a time, however long the nodes are silent.
+    this.finding ??= box.stream.find().finally(() => {
+      this.finding = null;
+    });
+    const info = await within(this.finding, PROMOTE_MS);
     if (info === undefined) return SILENT;
     const isLost = info === null || info.state.messages === 0;
     const wrong = wrongWay(how, isLost, log.batch > 0) ?? this.whyNotKeys();

@@ -76,7 +76,7 @@ export class LogStream {
     for (const since = systemClock.elapsed(); ; await delay(RETRY_MS)) {
       const info = await this.ask("look for the stream", async () => {
         try {
-          return await this.link.manager.streams.info(stream);
+          return await soonest(() => this.link.manager.streams.info(stream));
         } catch (error) {
           if (codeOf(error) === STREAM_NOT_FOUND) return null;
           throw error;
@@ -109,7 +109,7 @@ export class LogStream {
   private async findOrCreate(): Promise<StreamInfo> {
     const { streams } = this.link.manager;
     try {
-      return await streams.info(this.names.stream);
+      return await soonest(() => streams.info(this.names.stream));
     } catch (error) {
       if (codeOf(error) !== STREAM_NOT_FOUND) throw error;
     }
@@ -228,7 +228,7 @@ export class LogStream {
     for (;;) {
       await this.link.connected();
       try {
-        const result = await soonest(request);
+        const result = await request();
         this.missingSince = null;
         return result;
       } catch (error) {

@@ -59,8 +59,8 @@ export interface ReplicationSetup {
  */
 export type Promotion = "" | "first" | "stream-is-lost";
 
-/** What a box says of itself: it doesn't count yet; it follows; it is about to be active; it trades. */
-export const BEAT_ROLES = ["starting", "standby", "taking_over", "active"] as const;
+/** What a box says of itself: it doesn't count yet; it follows; it is about to be active; it trades; it stops in order. */
+export const BEAT_ROLES = ["starting", "standby", "taking_over", "active", "leaving"] as const;
 type BeatRole = (typeof BEAT_ROLES)[number];
 
 /** What this box is. */

@@ -346,7 +346,8 @@ function reconnect(code: number): void {
 
 /** @param url of the other server; null where it is reached as this one was */
 function setMoved(url: string | null): void {
-  movedTo.value = { url: url === null || new URL(url).origin === window.location.origin ? null : url };
+  const other = url !== null && /^https?:/.test(url) && URL.canParse(url) ? new URL(url).origin : null;
+  movedTo.value = { url: other === window.location.origin ? null : other };
 }
 
 /** A server that isn't the active one says which is. */

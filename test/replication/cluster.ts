@@ -1,6 +1,6 @@
 /** Three nodes for the tests of a file, and exchanges whose log goes there. */
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
-import { NatsCluster } from "../../bench/support/nats-cluster.ts";
+import { type ClusterOptions, NatsCluster } from "../../bench/support/nats-cluster.ts";
 import { hashTables } from "../../engine/projection/table-hashes.ts";
 import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { tablesPath } from "../../server/util/data-folder.ts";
@@ -22,10 +22,10 @@ export class TestNodes {
   cluster!: NatsCluster;
 
   /** For the surrounding `describe.skipIf(NO_NATS)`. */
-  static use(): TestNodes {
+  static use(options?: ClusterOptions): TestNodes {
     const nodes = new TestNodes();
     beforeAll(async () => {
-      nodes.cluster = await NatsCluster.start();
+      nodes.cluster = await NatsCluster.start(options);
     });
     afterAll(() => nodes.cluster.end());
     return nodes;
