@@ -21,7 +21,7 @@ import { StandbyReports } from "./standby-reports.ts";
 import type { StreamEnd } from "./stream.ts";
 import { StreamWatch } from "./stream-watch.ts";
 import { Succession } from "./succession.ts";
-import type { LeadSetup, ReplicationReport, ReplicationSetup } from "./types.ts";
+import type { LeadSetup, OtherBox, ReplicationReport, ReplicationSetup } from "./types.ts";
 
 export interface ActiveOptions {
   readonly box: Box;
@@ -96,7 +96,8 @@ export async function lead(options: ActiveOptions): Promise<void> {
     },
     onStandby: (beat) => reports.hear(beat.box, beat),
     onLeaving: (beat) => {
-      if (reports.forget(beat.box)) gate.left();
+      const isOther = ({ role, box: name }: OtherBox): boolean => role === "standby" && name !== beat.box;
+      if (reports.forget(beat.box) && !box.beats.others().some(isOther)) gate.left();
     },
     resign: async (ask) => {
       if (ask.epoch !== epoch) throw new Error(`it is in epoch ${epoch} by now`);

@@ -32,6 +32,8 @@ const Content = Type.Object({
   url: Type.Union([Type.String({ maxLength: 200, pattern: "^https?://" }), Type.Null()]),
   /** The NATS node that it uses. */
   node: Type.String({ maxLength: 200 }),
+  /** Of a standby: false where it hears no box that leads. */
+  hears: Type.Optional(Type.Boolean()),
 });
 /** What a box says of itself. */
 export type Beat = Type.Static<typeof Content>;
@@ -152,9 +154,14 @@ export class Beats {
     return this.hasHeard;
   }
 
-  /** True where a standby was heard a moment ago. */
+  /** True where a standby was heard a moment ago, and heard a box that leads. */
   get hearsStandby(): boolean {
-    return this.current(UNHEARD_MS).some(({ beat }) => beat.role === "standby");
+    return this.current(UNHEARD_MS).some(({ beat }) => beat.role === "standby" && beat.hears !== false);
+  }
+
+  /** True where a box that leads was heard a moment ago. */
+  get hearsLeading(): boolean {
+    return this.current(UNHEARD_MS).some(({ beat: { role } }) => role === "active" || role === "taking_over");
   }
 
   private current(ms = SUSPICION_MS): readonly Heard[] {
@@ -216,7 +223,8 @@ export class Beats {
       return;
     }
     for (const [instance, { at }] of this.heard) if (now - at > SUSPICION_MS) this.heard.delete(instance);
-    this.hasHeard = true;
+    // Whoever else is there is heard again.
+    this.hasHeard = beat.role !== "leaving";
     this.heard.set(beat.instance, { beat, at: now, clockMs: beat.at - systemClock.now() });
     this.onBeat(beat);
   }

@@ -62,11 +62,7 @@ export class Follower {
   private isStopping = false;
   private isSynced = false;
   private confirmedBatch = 0;
-  /** The stream's last message as far as this box knows: one for each that came over the subject since it was looked at. */
-  private sequence = 0;
-  /** Its last message when it was read. */
   private readThrough = -1;
-  private grewAt = Number.NEGATIVE_INFINITY;
   /** Until when a resignation that was heard may come in the stream, ms. */
   private resignUntil = 0;
   private created = "";
@@ -107,11 +103,7 @@ export class Follower {
     if (info === null) throw new BrokenStream(`the stream ${stream.names.stream} is gone`);
     const isOther = info.created !== this.created;
     this.created = info.created;
-    const { last_seq: last } = info.state;
-    // Somebody wrote what didn't come over the subject.
-    if (last > this.sequence) this.grewAt = systemClock.elapsed();
-    this.sequence = last;
-    this.readThrough = last;
+    this.readThrough = info.state.last_seq;
     const { epoch, position, successor } = await this.syncOrCut(info, suspect);
     // This box may have begun to lead, and another one was faster; or the stream is another one now.
     if (isOther && position !== null) this.currentEpoch = epoch;
@@ -151,9 +143,9 @@ export class Follower {
     if (info === null || info.state.last_seq !== this.readThrough) this.fillGap();
   }
 
-  /** When the stream was found to have what didn't come over the subject, ms: a box that isn't heard writes to it. */
-  get grew(): number {
-    return this.grewAt;
+  /** The stream's last message when it was read. */
+  get sequence(): number {
+    return this.readThrough;
   }
 
   /** Resolves with its last batch once the log has all that the stream has by then. */
@@ -243,6 +235,10 @@ export class Follower {
     for (const bytes of waiting) {
       const message = this.messageOf(bytes);
       if (message === null) continue;
+      if (this.isHere(message)) {
+        confirmed = message.first;
+        continue;
+      }
       if (message.base !== null || message.first > batch + 1 || message.epoch > this.currentEpoch) {
         // A base says where the log is, and so do a new epoch and its end: the stream has what they follow.
         this.hasGap = true;
@@ -259,13 +255,18 @@ export class Follower {
     this.confirm(confirmed);
   }
 
+  /** True where an active says that the stream ends where this log does. */
+  private isHere({ base, successor, epoch }: Message): boolean {
+    const { end } = this.options.log;
+    const isOwn = base !== null && successor === null && epoch === this.currentEpoch;
+    return isOwn && end !== null && base.batch === end.batch && base.hash.equals(end.hash);
+  }
+
   /** Null for what an older active sent, which may never be stored, and for what no exchange did. */
   private messageOf(bytes: Buffer): Message | null {
     try {
       const message = readMessage(bytes);
-      if (message.epoch < this.currentEpoch) return null;
-      this.sequence++;
-      return message;
+      return message.epoch < this.currentEpoch ? null : message;
     } catch (error) {
       if (!(error instanceof BadMessage)) throw error;
       this.options.say("warn", `something else wrote to the stream's subject: ${error.message}`);

@@ -108,7 +108,8 @@ async function findRole(box: Box): Promise<{ readonly role: Role; readonly after
       log.close();
     }
   }
-  return { role, after: streamEnd?.epoch ?? 0 };
+  // Its own first message may still be on its way.
+  return { role, after: Math.max(streamEnd?.epoch ?? 0, file?.epoch ?? 0) };
 }
 
 /** Of this box's log; 0 for none. Creates nothing. */

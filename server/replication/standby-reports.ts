@@ -104,9 +104,9 @@ export class StandbyReports {
     this.onCopy(report.batch);
   }
 
-  /** A box is no standby any more; returns true where it was the only one. */
+  /** A box is no standby any more; returns true where it was one. */
   forget(box: string): boolean {
-    return this.copies.delete(box) && this.copies.size === 0;
+    return this.copies.delete(box);
   }
 
   /** The last batch that a box was found to have; 0 for none. */

@@ -10,7 +10,7 @@ import { type Beat, shortHash } from "./beats.ts";
 import type { Box } from "./box.ts";
 import { cutDiverged } from "./diverged.ts";
 import { Follower } from "./follower.ts";
-import { ACTIVE_CHECK_MS, KEYS_RETRY_MS, LOOK_MS, MENDED_MS, PROMOTE_MS, SUSPICION_MS } from "./limits.ts";
+import { ACTIVE_CHECK_MS, KEYS_RETRY_MS, LOOK_MS, MENDED_MS, PROMOTE_MS, SUSPICION_MS, UNHEARD_MS } from "./limits.ts";
 import type { Mailbox } from "./mailbox.ts";
 import { Reminder, type Say } from "./reminder.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
@@ -47,6 +47,9 @@ export class Standby {
   /** The tables are open, and follow the log. */
   private isOpen = false;
   private isPromoted = false;
+  private isLeaving = false;
+  /** Where the stream ended once no box that leads was heard, and when that was, ms; null while one is. */
+  private silence: { readonly since: number; readonly sequence: number | null } | null = null;
   /** Becomes active. Before `run` nothing does. */
   private promote: (how: Promotion) => void = () => {};
   /** Called once the active box has resigned for this one, while an operator waits for that. */
@@ -70,6 +73,7 @@ export class Standby {
         epoch: this.follower?.epoch ?? 0,
         batch: log.batch,
         hash: shortHash(log.end?.hash ?? null),
+        hears: box.beats.hearsLeading,
       }),
       (beat) => {
         // A box that hung may say for a moment that it is still active.
@@ -84,6 +88,7 @@ export class Standby {
     const watch = setInterval(() => {
       this.tellActive();
       this.lookWithout();
+      this.markSilence();
       this.suspect();
     }, ACTIVE_CHECK_MS);
     const promoted = new Promise<Promotion>((resolve) => {
@@ -97,15 +102,18 @@ export class Standby {
     const how = await Promise.race([promoted, following.then(() => promoted)]);
     clearInterval(watch);
     this.isPromoted = true;
+    const after = this.follower?.epoch ?? 0;
     this.follower?.stop();
     // Whatever it is appending goes before the log is closed. Nodes that just went silent keep nobody waiting.
     if (this.follower !== null) await Promise.race([following.catch(() => {}), delay(PROMOTE_MS)]);
-    return { how, after: this.follower?.epoch ?? 0 };
+    return { how, after };
   }
 
   /** This box stops: it reports nothing more. */
   leave(): void {
     this.isOpen = false;
+    this.promote = () => {};
+    this.isLeaving = true;
     this.follower?.stop();
   }
 
@@ -118,7 +126,7 @@ export class Standby {
     this.follower = follower;
     // The tables need a first batch: it has the exchange's number.
     await follower.run(() => progress.committedBatch > 0);
-    if (this.isPromoted) return;
+    if (this.isPromoted || this.isLeaving) return;
     const isOpen = mailbox.next("follow");
     report({ kind: "synced", through: progress.committedBatch });
     await isOpen;
@@ -252,10 +260,10 @@ export class Standby {
   private suspect(): void {
     const { box, settings, status, say } = this.options;
     const may = settings.takeover === "auto" && this.isOpen && this.checking === null && !this.isPromoted;
-    if (!may || !box.beats.isSilent || this.hasGrown) return;
+    if (!may || !box.beats.isSilent || !this.isLongSilent) return;
     void this.check("").then((reason) => {
       // What was heard or written meanwhile comes first.
-      if (this.isPromoted || !box.beats.isSilent || this.hasGrown) return;
+      if (this.isPromoted || !box.beats.isSilent || (reason === null && this.hasGrown())) return;
       const unknown = reason === null && this.lacksKeys ? "it doesn't have the active box's keys yet" : null;
       reason ??= unknown;
       if (reason !== null) return this.reminder.remind(`no box is active, and this one can't take over: ${reason}`);
@@ -265,9 +273,38 @@ export class Standby {
     });
   }
 
-  /** True while a box that isn't heard writes to the stream. */
-  private get hasGrown(): boolean {
-    return systemClock.elapsed() - (this.follower?.grew ?? 0) < SUSPICION_MS;
+  /** Notes where the stream ends soon after the last beat of a box that leads: one that lives writes to it. */
+  private markSilence(): void {
+    const { stream, beats } = this.options.box;
+    if (!this.isOpen || beats.hearsLeading) {
+      this.silence = null;
+      return;
+    }
+    if (this.silence !== null) return;
+    const since = systemClock.elapsed();
+    const silence = { since, sequence: null };
+    this.silence = silence;
+    void stream.find(0).then(
+      (info) => {
+        if (this.silence === silence) this.silence = { since, sequence: info?.state.last_seq ?? 0 };
+      },
+      () => {
+        if (this.silence === silence) this.silence = null;
+      },
+    );
+  }
+
+  private get isLongSilent(): boolean {
+    const { silence } = this;
+    return silence?.sequence != null && systemClock.elapsed() - silence.since >= SUSPICION_MS - UNHEARD_MS;
+  }
+
+  /** True where a box that isn't heard has written to the stream meanwhile: then the silence begins anew. */
+  private hasGrown(): boolean {
+    const sequence = this.follower?.sequence ?? 0;
+    if (this.silence?.sequence === sequence) return false;
+    this.silence = { since: systemClock.elapsed(), sequence };
+    return true;
   }
 
   /** True where this box never knew the keys of a box that led: by itself it doesn't begin with others. */

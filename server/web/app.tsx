@@ -13,7 +13,7 @@ import { BottomTabs } from "./shell/bottom-tabs.tsx";
 import { Header } from "./shell/header.tsx";
 import { Keys } from "./shell/keys.tsx";
 import { LazyDialog } from "./shell/lazy-dialog.tsx";
-import { movedTo, outage, retryNow, streamState } from "./stream.ts";
+import { outage, retryNow, streamState } from "./stream.ts";
 import { Icon } from "./ui/icon.tsx";
 import { Empty, ErrorNotice, Loading } from "./ui/notices.tsx";
 import { dialogs, Toasts } from "./ui/toast.tsx";
@@ -139,36 +139,23 @@ function PageNotFound() {
 function StaleBanner() {
   const now = useSeconds(streamState.value === "stale");
   if (streamState.value !== "stale") return null;
-  const { since, nextTry } = outage.value ?? { since: null, nextTry: 0 };
+  const { since = null, nextTry = 0, other } = outage.value ?? {};
   const seconds = Math.ceil((nextTry - now) / 1_000);
   return (
     <div class="stale-bar">
       <Icon name="off" />
       <span role="alert">
-        <b>{movedTo.value === null ? "No connection to the exchange." : "Another server takes over."}</b>{" "}
+        <b>No connection to the exchange.</b>{" "}
         {since === null
           ? "The page tries again by itself."
           : `Prices are from ${clock(since)}. Your orders stay in the book.`}
-        <OtherServer />
       </span>
+      {other && <a href={other + window.location.pathname}>Go on at {other}</a>}
       <span class="next-try">{seconds > 0 ? `Next try in ${seconds} s` : "Trying…"}</span>
       <button type="button" class="small outlined" onClick={retryNow}>
         Retry now
       </button>
     </div>
-  );
-}
-
-/** A link to the same page of the server that took over, where this address doesn't lead there. */
-function OtherServer() {
-  const url = movedTo.value?.url ?? null;
-  if (url === null) return null;
-  const { pathname, search } = window.location;
-  return (
-    <>
-      {" "}
-      <a href={`${url}${pathname}${search}`}>Go on at {new URL(url).host}</a>
-    </>
   );
 }
 

@@ -14,11 +14,16 @@ export type Channel = "book" | "trades" | "ticker" | "markets";
 /** "stale": displayed data may be out of date. */
 export const streamState = signal<"idle" | "connecting" | "live" | "stale">("idle");
 
-/** While the stream is stale: when the last message arrived, and when the next try begins; ms of this computer's clock. */
-export const outage = signal<{ readonly since: number | null; readonly nextTry: number } | null>(null);
+interface Outage {
+  /** When the last message arrived, and when the next try begins; ms of this computer's clock. */
+  readonly since: number | null;
+  readonly nextTry: number;
+  /** The address of the server that goes on with the exchange, where this one said it. */
+  readonly other: string | null;
+}
 
-/** Another server goes on with the exchange, at its address if that isn't this page's; null while none is known. */
-export const movedTo = signal<{ readonly url: string | null } | null>(null);
+/** Null unless the stream is stale. */
+export const outage = signal<Partial<Outage> | null>(null);
 
 interface Message {
   readonly event?: string;
@@ -82,6 +87,8 @@ let lastId = 0;
 let lastMessage = { at: 0, monotonic: 0 };
 /** When the last message arrived, ms of this computer's clock; null before the first. */
 let heardAt: number | null = null;
+/** As in the outage. */
+let other: string | null = null;
 let backoffMs = FIRST_BACKOFF_MS;
 let reconnectTimer: ReturnType<typeof setTimeout> | null = null;
 
@@ -202,7 +209,7 @@ function setLive(): void {
   backoffMs = FIRST_BACKOFF_MS;
   streamState.value = "live";
   outage.value = null;
-  movedTo.value = null;
+  other = null;
 }
 
 function authenticate(token: string): void {
@@ -249,8 +256,7 @@ function receive(message: Message): void {
     learnTime(message.ts);
     checkHeartbeat(message.data as Heartbeat);
   } else if (event === "system.shutdown") {
-    const { reason, url } = message.data as Shutdown;
-    if (reason === "standby") setMoved(url);
+    other = (message.data as Shutdown).url;
     reconnect(0);
   } else if (privateListeners.has(event) || event === "order.updated") receivePrivate(message as StreamEvent);
   else receiveTopic(message as StreamEvent);
@@ -336,29 +342,11 @@ function reconnect(code: number): void {
   // Jitter: not all pages reconnect at once.
   const delay = backoffMs * (0.5 + Math.random());
   backoffMs = Math.min(2 * backoffMs, MAX_BACKOFF_MS);
-  outage.value = { since: outage.peek()?.since ?? heardAt, nextTry: Date.now() + delay };
+  outage.value = { since: outage.peek()?.since ?? heardAt, nextTry: Date.now() + delay, other };
   reconnectTimer = setTimeout(() => {
     reconnectTimer = null;
     connect();
-    void askWhere();
   }, delay);
-}
-
-/** @param url of the other server; null where it is reached as this one was */
-function setMoved(url: string | null): void {
-  const other = url !== null && /^https?:/.test(url) && URL.canParse(url) ? new URL(url).origin : null;
-  movedTo.value = { url: other === window.location.origin ? null : other };
-}
-
-/** A server that isn't the active one says which is. */
-async function askWhere(): Promise<void> {
-  try {
-    const response = await fetch(`${base}readyz`);
-    const { role, active } = (await response.json()) as { readonly role?: string; readonly active?: string | null };
-    if (role === "standby" && typeof active === "string" && streamState.peek() === "stale") setMoved(active);
-  } catch {
-    // Nobody is there.
-  }
 }
 
 /** Tries to connect at once. */
