@@ -11,7 +11,7 @@ import { LeaderPlace } from "./leader-place.ts";
 import { BEAT_MS, HUNG_MS, KEYS_CHECK_MS, READY_MS, START_HUNG_MS } from "./limits.ts";
 import type { Mailbox } from "./mailbox.ts";
 import { Publisher } from "./publisher.ts";
-import { Pulse } from "./pulse.ts";
+import type { Pulse } from "./pulse.ts";
 import type { Say } from "./reminder.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
 import { holdsLog } from "./settings.ts";
@@ -31,6 +31,8 @@ export interface ActiveOptions {
   readonly isNewStream: boolean;
   /** The epoch that was over when this box decided to lead. */
   readonly after: number;
+  /** The gateway's. */
+  readonly pulse: Pulse;
   readonly status: ReplicationStatus;
   readonly mailbox: Mailbox;
   readonly report: (report: ReplicationReport) => void;
@@ -47,13 +49,15 @@ export async function lead(options: ActiveOptions): Promise<void> {
   const { end, logWaker } = given;
   const info = await stream.open();
   const found = await stream.end(info);
-  requireWhole(found, dataDir, options.isNewStream);
-  if (!options.isNewStream && found.epoch > options.after) {
-    const error = new Overtaken(`another box leads meanwhile, in epoch ${found.epoch}`);
-    rememberRefused(error, readStandbyFile(dataDir), { dataDir, created: info.created });
-    throw error;
-  }
   const before = readStandbyFile(dataDir);
+  requireWhole(found, before, options.isNewStream);
+  const refuse = (error: unknown): never => {
+    rememberRefused(error, before, { dataDir, created: info.created });
+    throw error;
+  };
+  if (!options.isNewStream && found.epoch > options.after) {
+    refuse(new Overtaken(`another box leads meanwhile, in epoch ${found.epoch}`));
+  }
   const epoch = Math.max(found.epoch, before?.epoch ?? 0) + 1;
   const own = { stream_created_at: info.created, epoch, sequence: 0 };
   let keys = "";
@@ -74,12 +78,7 @@ export async function lead(options: ActiveOptions): Promise<void> {
     onSend: (last, body) => reports.expectBody(last, body),
     publisher: new Publisher({ link, stream, onUnknown: () => status.add("unknownOutcomes", 1), say }),
   });
-  try {
-    await shipper.begin(found, epoch, { ...end, hash: Buffer.from(end.hash) });
-  } catch (error) {
-    rememberRefused(error, before, { dataDir, created: info.created });
-    throw error;
-  }
+  await shipper.begin(found, epoch, { ...end, hash: Buffer.from(end.hash) }).catch(refuse);
   const succession = new Succession({
     ...{ box, reports },
     onAccept: (successor) => {
@@ -87,7 +86,7 @@ export async function lead(options: ActiveOptions): Promise<void> {
       report({ kind: "resigning", to: successor });
     },
   });
-  const roleNow = watchGateway(mailbox, status);
+  const roleNow = watchGateway(mailbox, options.pulse);
   box.beActive(epoch, {
     own: () => {
       const role = roleNow();
@@ -158,15 +157,13 @@ export async function lead(options: ActiveOptions): Promise<void> {
 }
 
 /** Returns what this box says that it is: nothing while its gateway hangs, which says "ready" first. */
-function watchGateway(mailbox: Mailbox, status: ReplicationStatus): () => "active" | "taking_over" | null {
-  const [starting, serving] = [new Pulse(status, START_HUNG_MS), new Pulse(status, HUNG_MS)];
+function watchGateway(mailbox: Mailbox, pulse: Pulse): () => "active" | "taking_over" | null {
   let isServing = false;
   mailbox.on("ready", () => {
     isServing = true;
   });
   return () => {
-    const isThere = (isServing ? serving : starting).isThere;
-    if (!isThere) return null;
+    if (pulse.stillMs >= (isServing ? HUNG_MS : START_HUNG_MS)) return null;
     return isServing ? "active" : "taking_over";
   };
 }
@@ -187,8 +184,8 @@ function rememberRefused(
 }
 
 /** In a stream whose messages are gone, another box may have led last. @throws RefusedSetup */
-function requireWhole({ position, sequence }: StreamEnd, dataDir: string, isNewStream: boolean): void {
+function requireWhole({ position, sequence }: StreamEnd, before: StandbyFile | null, isNewStream: boolean): void {
   if (position !== null || sequence === 0 || isNewStream) return;
-  if (readStandbyFile(dataDir)?.sequence === sequence) return;
+  if (before?.sequence === sequence) return;
   throw new RefusedSetup("the stream's messages are too old and gone: admin standby promote --stream-is-lost");
 }

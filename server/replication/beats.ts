@@ -79,7 +79,8 @@ export class Beats {
   private readonly onBeat: (beat: Beat) => void;
   /** When this process heard itself, ms: its connection works. */
   private echoAt = Number.NEGATIVE_INFINITY;
-  private hasHeard = false;
+  /** True where this process has heard another box, which hasn't said that it leaves. */
+  hasCompany = false;
   /** Since when it has heard itself without a gap. */
   private heardSince = Number.POSITIVE_INFINITY;
 
@@ -147,11 +148,6 @@ export class Beats {
     const now = systemClock.elapsed();
     const hears = now - this.echoAt < MAX_GAP_MS && now - this.heardSince > SUSPICION_MS;
     return hears && this.leading() === null;
-  }
-
-  /** True where this process has heard another box. */
-  get hasCompany(): boolean {
-    return this.hasHeard;
   }
 
   /** True where a standby was heard a moment ago, and heard a box that leads. */
@@ -224,7 +220,7 @@ export class Beats {
     }
     for (const [instance, { at }] of this.heard) if (now - at > SUSPICION_MS) this.heard.delete(instance);
     // Whoever else is there is heard again.
-    this.hasHeard = beat.role !== "leaving";
+    this.hasCompany = beat.role !== "leaving";
     this.heard.set(beat.instance, { beat, at: now, clockMs: beat.at - systemClock.now() });
     this.onBeat(beat);
   }

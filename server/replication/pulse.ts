@@ -5,24 +5,21 @@ import type { ReplicationStatus } from "./replication-status.ts";
 export class Pulse {
   private readonly status: Pick<ReplicationStatus, "get">;
   private ticks = 0;
-  private readonly mostMs: number;
   /** When they changed last, ms. */
   private at = systemClock.elapsed();
 
-  /** @param mostMs how long it may stand still */
-  constructor(status: Pick<ReplicationStatus, "get">, mostMs: number) {
+  constructor(status: Pick<ReplicationStatus, "get">) {
     this.status = status;
-    this.mostMs = mostMs;
   }
 
-  /** False once the gateway has stood still for too long. Asked with each beat. */
-  get isThere(): boolean {
+  /** For how long the gateway has stood still, ms. Asked with each beat. */
+  get stillMs(): number {
     const now = systemClock.elapsed();
     const ticks = this.status.get("gatewayTicks");
     if (ticks !== this.ticks) {
       this.ticks = ticks;
       this.at = now;
     }
-    return now - this.at < this.mostMs;
+    return now - this.at;
   }
 }

@@ -74,12 +74,12 @@ async function run(): Promise<void> {
 async function beOf(box: Box): Promise<void> {
   const { role, after: ended } = await findRole(box);
   const { how, after } = role === "standby" ? await follow(box) : { how: "", after: ended };
-  const pulse = new Pulse(status, START_HUNG_MS);
-  box.beTakingOver(() => pulse.isThere);
+  const pulse = new Pulse(status);
+  box.beTakingOver(() => pulse.stillMs < START_HUNG_MS);
   const isOpen = mailbox.next("lead");
   report({ kind: "role", role: "active" });
   const given = await isOpen;
-  await lead({ box, setup, lead: given, isNewStream: how !== "", after, status, mailbox, report, say });
+  await lead({ box, setup, lead: given, isNewStream: how !== "", after, pulse, status, mailbox, report, say });
 }
 
 /** An active box has everything that the stream has. */

@@ -1,6 +1,6 @@
 /** Brings a log that is behind its stream to the stream's end: after an absence, after a backup was restored, from nothing. */
 import type { StreamInfo } from "@nats-io/jetstream";
-import { hashOf, readHeader } from "../../engine/log/batch-format.ts";
+import { hashOf } from "../../engine/log/batch-format.ts";
 import { DivergedLog, type LogCopy } from "../../engine/log/log-copy.ts";
 import { BatchAssembler } from "../../engine/replication/batch-assembler.ts";
 import { type Message, MessageKind } from "../../engine/replication/message-format.ts";
@@ -16,7 +16,13 @@ const READS = 16;
  * @throws RefusedSetup where the stream begins later than the log ends, or is another exchange's @throws DivergedLog, BrokenLog
  */
 export async function syncLog(stream: LogStream, info: StreamInfo, log: LogCopy): Promise<StreamEnd> {
-  if (info.state.messages > 0) {
+  const end = await stream.end(info);
+  const { position } = end;
+  if (position !== null && log.end !== null && position.exchange !== log.end.exchange) {
+    throw new RefusedSetup("the stream has the log of another exchange");
+  }
+  // A log that has the stream's end lacks nothing: no message has to be looked for.
+  if (position !== null && position.batch > log.batch) {
     try {
       await appendRest(stream, info, log);
     } catch (error) {
@@ -25,18 +31,12 @@ export async function syncLog(stream: LogStream, info: StreamInfo, log: LogCopy)
       return syncLog(stream, await stream.require(), log);
     }
   }
-  const end = await stream.end(info);
   requireSame(end, log);
   return end;
 }
 
 async function appendRest(stream: LogStream, { state }: Pick<StreamInfo, "state">, log: LogCopy): Promise<void> {
-  const first = await stream.message(state.first_seq);
-  requireReach(beginOf(first), log.batch);
-  const exchange = exchangeOf(first);
-  if (log.end !== null && exchange !== null && exchange !== log.end.exchange) {
-    throw new RefusedSetup("the stream has the log of another exchange");
-  }
+  requireReach(beginOf(await stream.message(state.first_seq)), log.batch);
   const begin = await findMessage(stream, state.first_seq, state.last_seq, log.batch + 1);
   const assembler = new BatchAssembler();
   for (let next = begin; next <= state.last_seq; next += READS) {
@@ -60,12 +60,6 @@ function requireSame({ position }: StreamEnd, log: LogCopy): void {
 export function beginOf({ base, kind, first, part }: Message): number {
   if (base !== null) return first + 1;
   return kind === MessageKind.part && part > 1 ? first + 1 : first;
-}
-
-/** Null where the message has no whole header of a batch: what doesn't continue the log shows by its hash. */
-function exchangeOf({ base, kind, bodies }: Message): number | null {
-  if (base !== null) return base.exchange;
-  return kind === MessageKind.batches ? readHeader(bodies[0]!).exchange : null;
 }
 
 function requireReach(begin: number, last: number): void {
