@@ -21,8 +21,16 @@ import { createFailureHandler, Lifecycle } from "./bootstrap/lifecycle.ts";
 import { createApp, listen, PublicUrl, printGreeting } from "./bootstrap/listen.ts";
 import { createNotificationServices } from "./bootstrap/notification-services.ts";
 import { createOperatorServices } from "./bootstrap/operator-services.ts";
+import { openOrderSource } from "./bootstrap/order-source.ts";
 import { preparePlatform } from "./bootstrap/preconditions.ts";
-import { loadAllAccounts, loadExchange, logStart, restoreFigures, restoreTrading } from "./bootstrap/recovery.ts";
+import {
+  loadAllAccounts,
+  loadExchange,
+  logStart,
+  namingOf,
+  restoreFigures,
+  restoreTrading,
+} from "./bootstrap/recovery.ts";
 import { applySeed, createSampleSeed, createSeedTarget, readSeed } from "./bootstrap/seed.ts";
 import { createShutdown, exitOnSignals, stopOnSignals } from "./bootstrap/shutdown.ts";
 import { standBy } from "./bootstrap/standing-by.ts";
@@ -90,6 +98,8 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
     microClock: createMicroClock(clockEpoch),
   });
   const { exchange, writer, history, projected } = trading;
+  const orders = openOrderSource(db, database.path, namingOf(exchange, startedAt));
+  mayExit = Promise.all([mayExit, orders.loaded]).then(() => {});
   const identity = await openAccountServices({ ...base, writer });
   const operators = createOperatorServices({ ...base, trading, identity, endSockets });
   const notifying = createNotificationServices({ ...base, trading, identity });
@@ -115,7 +125,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
 
   // 6. Where other boxes get the log, the nodes must have all of it first. Restore live orders, apply the seed, and do what came due while the exchange was down.
   await replication?.opened;
-  const restored = await restoreTrading(exchange, db, startedAt);
+  const restored = await restoreTrading(exchange, orders, startedAt);
   db.close();
   await restoreFigures(exchange.registry, history, startedAt);
   if (seed !== null) {

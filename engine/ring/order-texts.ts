@@ -102,6 +102,17 @@ export class OrderTexts {
     this.doubles[(base + FINGERPRINT_AT) / 8] = fingerprint;
   }
 
+  /** Gives the slot the texts of another memory's slot. */
+  take(slot: number, other: OrderTexts, from: number): void {
+    const [to, at] = [(slot * SLOT_BYTES) / 8, (from * SLOT_BYTES) / 8];
+    for (let i = 0; i < SLOT_BYTES / 8; i++) this.doubles[to + i] = other.doubles[at + i]!;
+    const code = this.codesAt + slot * MAX_BUILDER_CODE_LENGTH;
+    const source = other.codesAt + from * MAX_BUILDER_CODE_LENGTH;
+    // Reading an untouched page costs no memory.
+    if (other.bytes[source] === 0 && this.bytes[code] === 0) return;
+    other.bytes.copy(this.bytes, code, source, source + MAX_BUILDER_CODE_LENGTH);
+  }
+
   clientOrderId(slot: number): ClientOrderId | null {
     const base = slot * SLOT_BYTES;
     if (this.bytes[base] === NUMBER) return this.doubles[(base + NUMBER_AT) / 8]!;

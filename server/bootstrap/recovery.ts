@@ -9,12 +9,7 @@ import type { LogStart } from "../../engine/log/database.ts";
 import { loadAccounts, loadUserRates } from "../../engine/projection/load/accounts.ts";
 import { type LedgerState, loadLedger } from "../../engine/projection/load/ledger.ts";
 import { loadEvents } from "../../engine/projection/load/markets.ts";
-import {
-  firstIdSince,
-  loadClientOrders,
-  loadLiveOrders,
-  loadUpdateSequences,
-} from "../../engine/projection/load/orders.ts";
+import { loadUpdateSequences } from "../../engine/projection/load/orders.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { Clock } from "../../engine/util/clock.ts";
 import type { Accounts } from "../accounts/accounts.ts";
@@ -30,6 +25,8 @@ import type { Exchange } from "../trading/exchange.ts";
 import { CLIENT_ORDER_ID_MS } from "../trading/limits.ts";
 import type { Config } from "./config.ts";
 import type { ExchangeDatabase } from "./database.ts";
+import type { Naming } from "./order-lists.ts";
+import type { OrderSource } from "./order-source.ts";
 
 const DAY_MS = 86_400_000;
 const WEEK_MS = 7 * DAY_MS;
@@ -80,31 +77,43 @@ export function loadAllAccounts(accounts: Accounts, db: Database.Database, { acc
   accounts.load(loadAccounts(db, now - accessTtlMs, MAX_ENDED_SESSIONS, signIns));
 }
 
+/** Which client order ids this start enters. @param now ms */
+export function namingOf({ clientOrderIds }: Exchange, now: number): Naming {
+  return { since: now - CLIENT_ORDER_ID_MS, salt: clientOrderIds.keys.salt };
+}
+
 /** Puts books, holds and client order ids back while the engines run. Resolves with the number of restored orders. */
-export async function restoreTrading(exchange: Exchange, db: Database.Database, now: number): Promise<number> {
-  const { registry, clientOrderIds } = exchange;
+export async function restoreTrading(exchange: Exchange, source: OrderSource, now: number): Promise<number> {
+  const { registry } = exchange;
   for (const market of registry.all()) {
     if (market.status !== MarketStatus.open && market.status !== MarketStatus.halted) continue;
     await exchange.turn.room();
     exchange.markets.open(market);
     if (market.status === MarketStatus.halted) exchange.markets.change(market, "halt", now, IGNORED);
   }
-  const since = now - CLIENT_ORDER_ID_MS;
-  // Client order ids before it are restored only with live orders. These are nearly always, but not after each step of
-  // the clock, the older ones.
-  const firstNamed = firstIdSince(db, "orders", since);
-  let restored = 0;
-  for (const row of loadLiveOrders(db)) {
-    while (!exchange.restore.add(row, firstNamed)) await exchange.turn.room();
-    restored++;
-  }
-  for (const [id, userId, clientOrderId, at] of loadClientOrders(db, firstNamed, since)) {
-    clientOrderIds.add(userId, clientOrderId, id, at);
-  }
+  const [restored] = await Promise.all([restoreOrders(exchange, source), restoreNames(exchange, source)]);
   await exchange.restore.finish();
   await exchange.fence();
   registry.startSequences();
   return restored;
+}
+
+async function restoreOrders({ restore, turn }: Exchange, source: OrderSource): Promise<number> {
+  let restored = 0;
+  for await (const { chunk, count } of source.orders()) {
+    for (let i = 0; i < count; i++) while (!restore.add(chunk.at(i))) await turn.room();
+    restored += count;
+  }
+  return restored;
+}
+
+async function restoreNames({ clientOrderIds }: Exchange, source: OrderSource): Promise<void> {
+  for await (const { chunk, count } of source.names()) {
+    for (let i = 0; i < count; i++) {
+      const { key, user, order, createdAt } = chunk.at(i);
+      clientOrderIds.addKey(key, user, order, createdAt);
+    }
+  }
 }
 
 /** Loads the volumes of the last 24 hours and the prices of the last week from the history. */

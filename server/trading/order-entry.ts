@@ -11,7 +11,7 @@ import * as R from "../../engine/ring/records.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import type { Market } from "../markets/types.ts";
 import { copyReport } from "../orders/order-json.ts";
-import { fingerprintOf } from "./client-order-ids.ts";
+import { fingerprintOf } from "./client-order-keys.ts";
 import { CompleteSets } from "./complete-sets.ts";
 import { CompositeReply } from "./composite-reply.ts";
 import type { Exchange } from "./exchange.ts";

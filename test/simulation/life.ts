@@ -32,7 +32,8 @@ import { emptyWal, openDatabase, openReadOnly } from "../../engine/util/wal-data
 import { Accounts } from "../../server/accounts/accounts.ts";
 import { Approvals } from "../../server/accounts/approvals.ts";
 import { MAX_ENDED_SESSIONS } from "../../server/accounts/limits.ts";
-import { loadExchange, restoreTrading } from "../../server/bootstrap/recovery.ts";
+import { readHere } from "../../server/bootstrap/order-source.ts";
+import { loadExchange, namingOf, restoreTrading } from "../../server/bootstrap/recovery.ts";
 import { createWriteRooms } from "../../server/bootstrap/write-rooms.ts";
 import { FAILED, outcomeUnknown, overloaded } from "../../server/errors.ts";
 import { MarketLifecycle, type MarketLifecycleOptions } from "../../server/markets/lifecycle.ts";
@@ -267,7 +268,7 @@ export class Life {
     const { exchange, writer } = this;
     this.markets = new MarketLifecycle({ exchange, writer, approvals, accounts } as unknown as MarketLifecycleOptions);
     for (const { userId, amount } of loadPendingWithdrawals(db)) exchange.cash.hold(userId, amount);
-    this.restored = restoreTrading(exchange, db, clock.now);
+    this.restored = restoreTrading(exchange, readHere(db, namingOf(exchange, clock.now)), clock.now);
   }
 
   private openLog(

@@ -23,13 +23,14 @@ export function loadOpening(db: Database.Database): Opening {
     .all() as OpeningMarket[];
   const marketOf = new Map(db.prepare("SELECT id, market_id FROM outcomes").raw().all() as [number, number][]);
   const unreported = unreportedFills(db);
-  const orders: Buffer[] = [];
+  const orders: { readonly priority: number; readonly record: Buffer }[] = [];
   for (const order of loadLiveOrders(db)) {
     const market = marketOf.get(order.outcome);
     assert(market !== undefined, "every outcome has a market");
-    orders.push(recordOf(order, market, unreported.get(order.id) ?? 0));
+    orders.push({ priority: order.priority, record: recordOf(order, market, unreported.get(order.id) ?? 0) });
   }
-  return { markets, orders: Buffer.concat(orders) };
+  orders.sort((a, b) => a.priority - b.priority);
+  return { markets, orders: Buffer.concat(orders.map(({ record }) => record)) };
 }
 
 /** By order in the middle of its matching: the shares of its fills that its row doesn't include. */

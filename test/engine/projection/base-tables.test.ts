@@ -104,7 +104,10 @@ test("lost tables are built again from the snapshot, the archives and the journa
   expect(() => start()).toThrow(/^DATA_DIR: the log begins with batch 10: /);
 });
 
-test("the first archive opens with the books of the snapshot", () => {
+test("the first archive opens with the books of the snapshot, their orders by priority", () => {
+  const tables = openSqlite(join(dataDir, "exchange.db"));
+  tables.exec("UPDATE orders SET priority = 7 WHERE id = 1");
+  tables.close();
   appendDeposits(2);
   const { archives } = start();
   keepLog({ journal: join(dataDir, "journal.db"), tables: join(dataDir, "exchange.db"), archives, logDays: 0 });
@@ -119,8 +122,8 @@ test("the first archive opens with the books of the snapshot", () => {
     return [doubles[d + R.D_ORDER_ID], doubles[d + R.D_OPENING_PRIORITY], ...sides, ...amounts];
   });
   expect(orders).toEqual([
-    [1, 1, 2, 1, Side.sell, 5_000, 2, 5, 1],
     [4, 4, 1, 2, Side.buy, 1_000, 4, 4, 1],
+    [1, 7, 2, 1, Side.sell, 5_000, 2, 5, 1],
   ]);
 });
 
