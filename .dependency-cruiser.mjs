@@ -14,6 +14,7 @@ const ROOMS = [
   "websocket",
   "operators",
   "replication",
+  "backup",
   "oauth",
   "notifications",
   "wallet",

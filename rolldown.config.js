@@ -26,6 +26,7 @@ const entries = {
   "log-thread": "engine/log/log-thread.ts",
   "projector-thread": "engine/projection/projector-thread.ts",
   "replication-thread": "server/replication/replication-thread.ts",
+  "copy-thread": "server/replication/copy-thread.ts",
   "order-reader-worker": "server/bootstrap/order-reader-worker.ts",
   "log-upkeep-worker": "server/service/log-upkeep-worker.ts",
   "book-history-worker": "server/service/book-history-worker.ts",

@@ -10,6 +10,7 @@ import { createMicroClock, readClockEpoch } from "../engine/util/micro-clock.ts"
 import { PlatformError } from "../engine/util/node-support.ts";
 import { Accounts } from "./accounts/accounts.ts";
 import type { Credential } from "./accounts/types.ts";
+import { installCopy } from "./backup/install-copy.ts";
 import { openAccountServices } from "./bootstrap/account-services.ts";
 import { type Config, readConfig } from "./bootstrap/config.ts";
 import { openControlSocket } from "./bootstrap/control.ts";
@@ -67,6 +68,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   // 2. The data folder is ours.
   restrictToOwner();
   const lock = lockDataFolder(config.dataDir);
+  installCopy(config.dataDir);
   const givenSeed = config.seedFile === null ? null : readSeed(config.seedFile);
   const standing = await standBy({ config, uws, publicUrl, lock, logger, output });
   const replication = standing?.replication ?? null;

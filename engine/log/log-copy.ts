@@ -22,20 +22,25 @@ export class DivergedLog extends Error {
 }
 
 export class LogCopy {
-  private readonly db: Database.Database;
-  private readonly insert: Database.Statement;
-  private readonly select: Database.Statement;
+  private db: Database.Database;
+  private insert: Database.Statement;
+  private select: Database.Statement;
   /** Null before the first batch, of whatever exchange. */
   private last: LogEnd | null;
 
   /** @param db journal.db, open for writing */
   constructor(db: Database.Database) {
+    ({ insert: this.insert, select: this.select } = prepare(db));
     this.db = db;
-    this.insert = db.prepare("INSERT INTO batches VALUES (?, ?, ?)");
-    this.select = db.prepare("SELECT body FROM batches WHERE number = ?").pluck();
     this.last = readLogEnd(db);
-    // Nobody's request waits here.
-    db.pragma(`wal_autocheckpoint = ${WAL_PAGES}`);
+  }
+
+  /** Closes the file, and goes on with the one that `swap` opens: a later copy of the same log. */
+  replace(swap: () => Database.Database): void {
+    this.close();
+    this.db = swap();
+    ({ insert: this.insert, select: this.select } = prepare(this.db));
+    this.last = readLogEnd(this.db);
   }
 
   /** Null before the first batch. */
@@ -118,11 +123,21 @@ export class LogCopy {
     return cut;
   }
 
-  /** Empties the WAL and closes the file. */
+  /** Empties the WAL and closes the file, unless it is closed. */
   close(): void {
+    if (!this.db.open) return;
     emptyWal(this.db);
     this.db.close();
   }
+}
+
+function prepare(db: Database.Database): Readonly<Record<"insert" | "select", Database.Statement>> {
+  // Nobody's request waits here.
+  db.pragma(`wal_autocheckpoint = ${WAL_PAGES}`);
+  return {
+    insert: db.prepare("INSERT INTO batches VALUES (?, ?, ?)"),
+    select: db.prepare("SELECT body FROM batches WHERE number = ?").pluck(),
+  };
 }
 
 function headerOf(body: Buffer): BatchHeader {

@@ -6,11 +6,11 @@
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../../engine/util/clock.ts";
+import { type Backup, backUp } from "../backup/backup.ts";
 import { readConfig } from "../bootstrap/config.ts";
 import { recordBackup } from "../service/last-backup.ts";
 import { restrictToOwner } from "../util/data-folder.ts";
 import { type Call, withServer } from "./admin-client.ts";
-import { type Backup, backUp } from "./backup.ts";
 import {
   type AdminCommand,
   findCommand,

@@ -11,6 +11,7 @@ import { MIGRATIONS } from "../../engine/projection/schema.ts";
 import { differingTables, hashTables } from "../../engine/projection/table-hashes.ts";
 import { publishFile } from "../../engine/util/durable-file.ts";
 import { removeDatabase } from "../../engine/util/wal-database.ts";
+import { installCopy } from "../backup/install-copy.ts";
 import { lockDataFolder, openExisting, tablesPath } from "../util/data-folder.ts";
 import { ProgressBar } from "./progress-bar.ts";
 
@@ -33,6 +34,7 @@ export interface Rebuilt {
  */
 export function rebuild(dataDir: string, replaces: boolean): Rebuilt {
   const lock = lockDataFolder(dataDir);
+  installCopy(dataDir);
   const place = logOf(dataDir);
   const log = new LogFiles(place);
   const [tables, path] = [tablesPath(dataDir), `${tablesPath(dataDir)}.rebuilt`];

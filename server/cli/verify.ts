@@ -17,7 +17,7 @@ import { CheckedLog, rebuildBase, rebuildTables } from "../../engine/projection/
 import { differingTables, hashTables } from "../../engine/projection/table-hashes.ts";
 import { type Finding, verifyDatabase } from "../../engine/projection/verify.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
-import { openExisting } from "../util/data-folder.ts";
+import { journalNameOf, openExisting } from "../util/data-folder.ts";
 import { ProgressBar } from "./progress-bar.ts";
 
 const LINKED = "the log's batches follow each other";
@@ -31,9 +31,6 @@ function logBeside(tables: string): LogPlace & { readonly expected: string } {
   const expected = join(folder, name === "exchange.db" ? "journal.db" : journalNameOf(name));
   return { journal: existsSync(expected) ? expected : null, archives: join(folder, "log"), expected };
 }
-
-/** The name of the log in a backup whose tables have this name. */
-export const journalNameOf = (tables: string): string => tables.replace(/(\.db)?$/, ".journal.db");
 
 /** All findings about the tables' file and, if there is a log beside it, about the log. */
 export function verifyFiles(file: string): Finding[] {

@@ -5,6 +5,7 @@ import { Waker } from "../../engine/ring/waker.ts";
 import { systemClock } from "../../engine/util/clock.ts";
 import { shortHash } from "./beats.ts";
 import type { Box } from "./box.ts";
+import type { Copies } from "./copies.ts";
 import { OtherLog, Overtaken, RefusedSetup } from "./errors.ts";
 import { Gate } from "./gate.ts";
 import { LeaderPlace } from "./leader-place.ts";
@@ -29,6 +30,8 @@ export interface ActiveOptions {
   readonly lead: LeadSetup;
   /** True where an operator says that the nodes lost the stream, or that there never was one. */
   readonly isNewStream: boolean;
+  /** Of its files, for others. */
+  readonly copies: Copies;
   /** The epoch that was over when this box decided to lead. */
   readonly after: number;
   /** The gateway's. */
@@ -105,6 +108,11 @@ export async function lead(options: ActiveOptions): Promise<void> {
       await link.nc.flush();
       if (systemClock.elapsed() - since > READY_MS) throw new Error("it was cut off from the nodes for a moment");
       await succession.accept(ask.from);
+      return NOTHING;
+    },
+    copy: (ask) => {
+      if (ask.epoch !== epoch) throw new Error(`it is in epoch ${epoch} by now`);
+      options.copies.begin(ask.from, epoch);
       return NOTHING;
     },
   });

@@ -21,11 +21,12 @@ interface ActiveSide {
   readonly onStandby: (beat: Beat) => void;
   /** Called with each beat of a box that stops in order. */
   readonly onLeaving: (beat: Beat) => void;
-  /** Called when a standby asks this box to resign. */
+  /** Called when a standby asks this box to resign, or to make a copy of its files. */
   readonly resign: Granter;
+  readonly copy: Granter;
 }
 
-const refuseResign: Granter = () => {
+const refuse: Granter = () => {
   throw new Error("it isn't active");
 };
 
@@ -42,7 +43,8 @@ export class Box {
   private onStandby: (beat: Beat) => void = () => {};
   private onLeaving: (beat: Beat) => void = () => {};
   private fence: (error: Fenced) => void = () => {};
-  private grantResign: Granter = refuseResign;
+  private grantResign: Granter = refuse;
+  private grantCopy: Granter = refuse;
 
   /** Its fingerprint, as of the last second. */
   keysPrint = "";
@@ -72,13 +74,11 @@ export class Box {
       keys: () => this.keysPrint,
       onBeat: (beat) => this.receive(beat),
     });
-    answerAsks(
-      { link, settings, seal: this.seal },
-      {
-        keys: (_ask, context) => this.sealedKeys(context),
-        resign: (resign, context) => this.grantResign(resign, context),
-      },
-    );
+    answerAsks({ link, settings, seal: this.seal }, "ask", {
+      keys: (_ask, context) => this.sealedKeys(context),
+      resign: (resign, context) => this.grantResign(resign, context),
+      copy: (copy, context) => this.grantCopy(copy, context),
+    });
   }
 
   /** Replaces this box's keys with those of another. @throws Error with the reason, for an operator */
@@ -116,7 +116,8 @@ export class Box {
     this.onActive = onActive;
     this.onStandby = () => {};
     this.onLeaving = () => {};
-    this.grantResign = refuseResign;
+    this.grantResign = refuse;
+    this.grantCopy = refuse;
     this.epoch = null;
   }
 
@@ -135,12 +136,13 @@ export class Box {
   }
 
   /** This box leads, in this epoch. */
-  beActive(epoch: number, { own, onStandby, onLeaving, resign }: ActiveSide): void {
+  beActive(epoch: number, { own, onStandby, onLeaving, resign, copy }: ActiveSide): void {
     this.epoch = epoch;
     this.own = own;
     this.onStandby = onStandby;
     this.onLeaving = onLeaving;
     this.grantResign = resign;
+    this.grantCopy = copy;
   }
 
   private receive(beat: Beat): void {

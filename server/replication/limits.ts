@@ -36,6 +36,22 @@ export const ALONE_CHECK_MS = 250;
 /** For how long a signed request is valid, ms, and how long its sender waits. */
 export const ASK_VALID_MS = 30_000;
 export const ASK_TIMEOUT_MS = 2_000;
+/** A copy's piece, bytes, and how many of them are on their way at a time. */
+export const PIECE_BYTES = 512 * 1_024;
+export const PIECES_AT_A_TIME = 8;
+/** How long a request for one waits, less than ASK_VALID_MS, ms: a slow line takes long for all that are on their way. */
+export const PIECE_TIMEOUT_MS = 20_000;
+/** How long a request about a copy is repeated where its thread is busy, or there is none, and how soon, ms. */
+export const COPY_BUSY_MS = 120_000;
+export const COPY_PATIENCE_MS = 10_000;
+export const COPY_POLL_MS = 250;
+/** How soon a standby begins again to ask for a copy, ms: first, and after several failures. */
+export const COPY_RETRY_MS = 5_000;
+export const MAX_COPY_RETRY_MS = 300_000;
+/** A copy that nobody asks for any more is deleted after so long, ms. */
+export const COPY_IDLE_MS = 600_000;
+/** What a copy leaves free on either box's disk, bytes. */
+export const COPY_SPARE_BYTES = 2 ** 28;
 /** How often a box looks at its keys, and a standby asks again that could not get the active box's, ms. */
 export const KEYS_CHECK_MS = 1_000;
 export const KEYS_RETRY_MS = 5_000;

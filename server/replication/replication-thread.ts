@@ -8,7 +8,7 @@
  */
 import { existsSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort, Worker, workerData } from "node:worker_threads";
 import { readLogEnd } from "../../engine/log/append.ts";
 import { BrokenLog } from "../../engine/log/broken-log.ts";
 import { openJournal } from "../../engine/log/database.ts";
@@ -20,6 +20,7 @@ import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { lead } from "./active.ts";
 import { Box } from "./box.ts";
 import { NatsLink } from "./connection.ts";
+import { Copies } from "./copies.ts";
 import { BrokenStream, Fenced, Overtaken, RefusedSetup } from "./errors.ts";
 import { BEAT_MS, START_HUNG_MS, SURE_MS } from "./limits.ts";
 import { Mailbox } from "./mailbox.ts";
@@ -31,7 +32,7 @@ import { roleOf } from "./role.ts";
 import { Standby } from "./standby.ts";
 import { readStandbyFile, writeStandbyFile } from "./standby-file.ts";
 import { syncLog } from "./sync.ts";
-import type { Promotion, ReplicationReport, ReplicationSetup, Role, StreamFacts } from "./types.ts";
+import type { CopySetup, Promotion, ReplicationReport, ReplicationSetup, Role, StreamFacts } from "./types.ts";
 
 const setup = workerData as ReplicationSetup;
 const { settings, dataDir, journalPath, durability } = setup;
@@ -43,7 +44,12 @@ function report(message: ReplicationReport): void {
 }
 
 const say: Say = (level, text) => report({ kind: "line", level, text });
-const end = (): void => process.exit(0);
+function startCopy(epoch: number): Worker {
+  const workerData: CopySetup = { settings, dataDir, epoch };
+  return new Worker(new URL("./copy-thread.js", import.meta.url), { workerData });
+}
+const copies = new Copies(startCopy, say);
+const end = (): void => void copies.loaded.then(() => process.exit(0));
 /** Null before a node accepts it. */
 let link: NatsLink | null = null;
 let box: Box | null = null;
@@ -79,7 +85,7 @@ async function beOf(box: Box): Promise<void> {
   const isOpen = mailbox.next("lead");
   report({ kind: "role", role: "active" });
   const given = await isOpen;
-  await lead({ box, setup, lead: given, isNewStream: how !== "", after, pulse, status, mailbox, report, say });
+  await lead({ box, setup, lead: given, isNewStream: how !== "", after, pulse, copies, status, mailbox, report, say });
 }
 
 /** An active box has everything that the stream has. */
@@ -126,7 +132,19 @@ async function follow(box: Box): Promise<{ readonly how: Promotion; readonly aft
   const log = new LogCopy(openJournal(journalPath, durability));
   const progress = new LogProgress(setup.progress);
   const projector = new Waker(setup.projectorWaker);
-  const standby = new Standby({ box, settings, dataDir, log, progress, projector, status, mailbox, report, say });
+  const standby = new Standby({
+    box,
+    settings,
+    dataDir,
+    durability,
+    log,
+    progress,
+    projector,
+    status,
+    mailbox,
+    report,
+    say,
+  });
   mailbox.on("stop", () => {
     // An active that hears it doesn't wait for this box.
     standby.leave();
@@ -155,5 +173,6 @@ run().catch((error: unknown) => {
   } else if (error instanceof RefusedSetup || error instanceof DivergedLog) report({ kind: "refused", reason: text });
   else report({ kind: "failed", error: text });
   // This box is nothing any more, and says so to nobody.
+  void copies.end();
   void link?.nc.close();
 });

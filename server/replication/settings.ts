@@ -15,6 +15,8 @@ export interface StreamNames {
   readonly at: string;
   /** Requests to a box, likewise. */
   readonly ask: string;
+  /** Requests for the pieces of a copy, likewise. */
+  readonly copy: string;
   /** Every box takes calls: a start learns at once that there is none. */
   readonly call: string;
 }
@@ -26,5 +28,6 @@ export const namesOf = (name: string): StreamNames => ({
   beat: `px.${name}.beat`,
   at: `px.${name}.at`,
   ask: `px.${name}.ask`,
+  copy: `px.${name}.copy`,
   call: `px.${name}.call`,
 });

@@ -5,10 +5,12 @@ import type { LogCopy } from "../../engine/log/log-copy.ts";
 import type { LogProgress } from "../../engine/log/progress.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
 import { systemClock } from "../../engine/util/clock.ts";
+import type { Durability } from "../../engine/util/wal-database.ts";
 import { cutFolder, tablesPath } from "../util/data-folder.ts";
 import { type Beat, shortHash } from "./beats.ts";
 import type { Box } from "./box.ts";
 import { cutDiverged } from "./diverged.ts";
+import { copyWhereNeeded } from "./first-copy.ts";
 import { Follower } from "./follower.ts";
 import { ACTIVE_CHECK_MS, KEYS_RETRY_MS, LOOK_MS, MENDED_MS, PROMOTE_MS, SUSPICION_MS, UNHEARD_MS } from "./limits.ts";
 import type { Mailbox } from "./mailbox.ts";
@@ -22,6 +24,7 @@ export interface StandbyOptions {
   readonly box: Box;
   readonly settings: ReplicationSettings;
   readonly dataDir: string;
+  readonly durability: Durability;
   readonly log: LogCopy;
   /** How far the log and the tables of this box are, and what wakes its projector. */
   readonly progress: LogProgress;
@@ -47,6 +50,8 @@ export class Standby {
   /** The tables are open, and follow the log. */
   private isOpen = false;
   private isPromoted = false;
+  /** Another box's files are on their way, where this one's log needs them. */
+  private isCopying = false;
   private isLeaving = false;
   /** Where the stream ended once no box that leads was heard, and when that was, ms; null while one is. */
   private silence: { readonly since: number; readonly sequence: number | null } | null = null;
@@ -122,6 +127,12 @@ export class Standby {
     const { progress, mailbox, report } = this.options;
     await this.awaitStream();
     if (this.isPromoted) return;
+    const { box, dataDir, durability, log, say } = this.options;
+    this.isCopying = true;
+    const isOver = (): boolean => this.isPromoted || this.isLeaving;
+    await copyWhereNeeded({ box, dataDir, durability, log, say, isOver });
+    this.isCopying = false;
+    if (this.isPromoted || this.isLeaving) return;
     const follower = this.createFollower();
     this.follower = follower;
     // The tables need a first batch: it has the exchange's number.
@@ -360,6 +371,8 @@ export class Standby {
     });
     const info = await within(this.finding, PROMOTE_MS);
     if (info === undefined) return SILENT;
+    if (this.isCopying)
+      return "this box has no log that the stream continues: it waits for a copy of the active box's files";
     const isLost = info === null || info.state.messages === 0;
     const wrong = wrongWay(how, isLost, log.batch > 0) ?? this.whyNotKeys();
     if (wrong !== null || isLost) return wrong ?? this.whyNotNow();

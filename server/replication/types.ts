@@ -34,6 +34,13 @@ export interface ReplicationSettings {
   readonly monitors: readonly string[];
 }
 
+/** The setup for the thread that makes and serves a copy, and its messages. */
+export type CopySetup = Pick<ReplicationSetup, "settings" | "dataDir"> & {
+  /** That the box leads in: files of an epoch that is over may have what no other box confirmed. */
+  readonly epoch: number;
+};
+export type CopyMessage = { readonly loaded: true } | { readonly failed: string };
+
 /** The setup for the replication thread. */
 export interface ReplicationSetup {
   readonly settings: ReplicationSettings;

@@ -15,7 +15,7 @@ export const MAILS_FILE = "mails.json";
 const LOCK = "exchange.lock";
 /** Whatever an exchange may leave in it, files and folders. */
 const KEPT =
-  /^(exchange|journal)\.|^(log|history|keys|outbox|cut)$|^(control\.sock|last-backup\.json|(mails|standby)\.json(\.part)?)$|^demo-token-\d+$/;
+  /^(exchange|journal)\.|^(log|history|keys|outbox|cut|copy)$|^(control\.sock|last-backup\.json|(mails|standby)\.json(\.part)?)$|^demo-token-\d+$/;
 /** The files in it that a start opens. */
 const OWN_FILES = /^((exchange|journal)\.db|exchange\.lock)(-wal|-shm|-journal)?$|^last-backup\.json$/;
 
@@ -111,6 +111,14 @@ export function archiveFolder(dataDir: string): string {
 export function cutFolder(dataDir: string): string {
   return join(dataDir, "cut");
 }
+
+/** The folder of copies of the exchange's files that are on their way to another box, or from one. */
+export function copyFolder(dataDir: string): string {
+  return join(dataDir, "copy");
+}
+
+/** The name of the log in a backup whose tables have this name. */
+export const journalNameOf = (tables: string): string => tables.replace(/(\.db)?$/, ".journal.db");
 
 /** The path of the log. */
 export function journalPath(dataDir: string): string {

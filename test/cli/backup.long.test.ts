@@ -17,7 +17,7 @@ import {
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import type { Backup } from "../../server/cli/backup.ts";
+import type { Backup } from "../../server/backup/backup.ts";
 import { ADMIN, type AdminRun, admin, adminUnder, environmentOf } from "../support/admin.ts";
 import { eventually, expectBalanced, expectQuiet, expectSoundDatabase } from "../support/checks.ts";
 import { API_BASE, Client, type OrderJson } from "../support/client.ts";

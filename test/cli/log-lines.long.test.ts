@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { MARKETS, USERS } from "../../bench/figures/log/traffic.ts";
 import { ArchiveList, archivePath } from "../../engine/log/archive-format.ts";
 import { readHeader, recordsOf } from "../../engine/log/batch-format.ts";
-import type { Backup } from "../../server/cli/backup.ts";
+import type { Backup } from "../../server/backup/backup.ts";
 import { admin } from "../support/admin.ts";
 import { DaysLog } from "../support/days-log.ts";
 import { temporaryFolder } from "../support/server.ts";

@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { createRemoteJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import jsonwebtoken from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { backUp } from "../../server/cli/backup.ts";
+import { backUp } from "../../server/backup/backup.ts";
 import { expectEndsWell, expectQuiet, expectUnlogged } from "../support/checks.ts";
 import { type Answer, API_BASE, Client } from "../support/client.ts";
 import { signingKeys } from "../support/data-dir.ts";

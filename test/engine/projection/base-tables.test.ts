@@ -6,62 +6,26 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { MarketStatus, Side } from "../../../engine/constants.ts";
-import { LogAppender } from "../../../engine/log/append.ts";
 import { ArchiveList, archivePath } from "../../../engine/log/archive-format.ts";
 import { ArchiveReader } from "../../../engine/log/archive-reader.ts";
 import { openJournal } from "../../../engine/log/database.ts";
 import { openingRecords } from "../../../engine/log/opening.ts";
-import { packRequest } from "../../../engine/log/request.ts";
 import { snapshotPath } from "../../../engine/projection/base-tables.ts";
-import { MIGRATIONS } from "../../../engine/projection/schema.ts";
 import { hashTables } from "../../../engine/projection/table-hashes.ts";
 import * as R from "../../../engine/ring/records.ts";
 import { openSqlite } from "../../../engine/util/sqlite.ts";
-import type { Config } from "../../../server/bootstrap/config.ts";
-import { openExchangeDatabase } from "../../../server/bootstrap/database.ts";
 import { keepLog } from "../../../server/service/log-upkeep-job.ts";
 import { admin } from "../../support/admin.ts";
 import { temporaryFolder } from "../../support/server.ts";
-import { SCHEMA_1_ROWS } from "./old-exchange.ts";
-
-const DAY_MS = 86_400_000;
-const START_MS = Date.UTC(2024, 10, 5);
+import { appendDeposits, createOldExchange, openTables } from "./old-exchange.ts";
 
 let dataDir = "";
 beforeEach(() => {
   dataDir = temporaryFolder();
-  const db = openSqlite(join(dataDir, "exchange.db"));
-  for (const [i, migration] of MIGRATIONS.slice(0, 4).entries()) {
-    db.exec(migration);
-    if (i === 0) db.exec(SCHEMA_1_ROWS);
-  }
-  db.pragma("user_version = 4");
-  db.close();
+  createOldExchange(dataDir);
 });
 
-/** Starts on the folder's files; returns the hashes of the tables and where the log continues. */
-function start() {
-  const { db, end, archives } = openExchangeDatabase({ dataDir, durability: "off" } as Config);
-  const hashes = hashTables(db);
-  db.close();
-  return { hashes, end, archives };
-}
-
-/** Appends deposits to the log, one per batch and day. */
-function appendDeposits(days: number): void {
-  const { end } = start();
-  const journal = openJournal(join(dataDir, "journal.db"), "off");
-  const appender = new LogAppender(journal, end);
-  for (let day = 0; day < days; day++) {
-    const at = START_MS + day * DAY_MS;
-    const write = { kind: "deposit", userId: 1, amount: 5, reference: `day ${end.batch + day}`, at } as const;
-    appender.begin();
-    appender.addRequest(packRequest({ at, writes: [write], audits: [], kept: null }));
-    // The old exchange has eight entries.
-    appender.commit(at, 8 + end.batch - 9 + day);
-  }
-  journal.close();
-}
+const start = () => openTables(dataDir);
 
 test("the first start keeps the tables from before the log; later starts and new exchanges keep none", () => {
   const { hashes, end, archives } = start();
@@ -74,7 +38,7 @@ test("the first start keeps the tables from before the log; later starts and new
   writeFileSync(`${snapshotPath(archives)}.part`, "a part");
   expect(start().hashes).toEqual(hashes);
   expect(readdirSync(archives)).toEqual(["snapshot.db"]);
-  appendDeposits(1);
+  appendDeposits(dataDir, 1);
   rmSync(archives, { recursive: true });
   start();
   expect(existsSync(archives)).toBe(false);
@@ -84,7 +48,7 @@ test("the first start keeps the tables from before the log; later starts and new
 });
 
 test("lost tables are built again from the snapshot, the archives and the journal", async () => {
-  appendDeposits(4);
+  appendDeposits(dataDir, 4);
   const { hashes, archives } = start();
   const job = { journal: join(dataDir, "journal.db"), tables: join(dataDir, "exchange.db"), archives, logDays: 0 };
   expect(keepLog(job)).toMatchObject({ archived: 12 });
@@ -108,7 +72,7 @@ test("the first archive opens with the books of the snapshot, their orders by pr
   const tables = openSqlite(join(dataDir, "exchange.db"));
   tables.exec("UPDATE orders SET priority = 7 WHERE id = 1");
   tables.close();
-  appendDeposits(2);
+  appendDeposits(dataDir, 2);
   const { archives } = start();
   keepLog({ journal: join(dataDir, "journal.db"), tables: join(dataDir, "exchange.db"), archives, logDays: 0 });
   const [archive] = new ArchiveList(archives).read();
@@ -128,7 +92,7 @@ test("the first archive opens with the books of the snapshot, their orders by pr
 });
 
 test("archives without the log that continues them are refused, and so are tables newer than the log", () => {
-  appendDeposits(3);
+  appendDeposits(dataDir, 3);
   const { archives } = start();
   keepLog({ journal: join(dataDir, "journal.db"), tables: join(dataDir, "exchange.db"), archives, logDays: 0 });
   const folder = temporaryFolder();

@@ -1,4 +1,16 @@
-/** The rows of an exchange of schema 1, which migrations bring forward. */
+/** An exchange of schema 1, which migrations bring forward, and a log that follows it. */
+import { join } from "node:path";
+import { LogAppender } from "../../../engine/log/append.ts";
+import { openJournal } from "../../../engine/log/database.ts";
+import { packRequest } from "../../../engine/log/request.ts";
+import { MIGRATIONS } from "../../../engine/projection/schema.ts";
+import { hashTables } from "../../../engine/projection/table-hashes.ts";
+import { openSqlite } from "../../../engine/util/sqlite.ts";
+import type { Config } from "../../../server/bootstrap/config.ts";
+import { openExchangeDatabase } from "../../../server/bootstrap/database.ts";
+
+const DAY_MS = 86_400_000;
+const START_MS = Date.UTC(2024, 10, 5);
 
 /** Two users; the second's sell rests with 2 of 5 left after the first took 3 in two matches; a buy of the first rests. */
 export const SCHEMA_1_ROWS = `
@@ -24,3 +36,38 @@ export const SCHEMA_1_ROWS = `
   INSERT INTO orders_by_user VALUES (2, 1);
   INSERT INTO resting_orders VALUES (1);
   UPDATE meta SET value = 1 WHERE key = 'orders_indexed';`;
+
+/** Its tables, from before there was a log. */
+export function createOldExchange(dataDir: string): void {
+  const db = openSqlite(join(dataDir, "exchange.db"));
+  for (const [i, migration] of MIGRATIONS.slice(0, 4).entries()) {
+    db.exec(migration);
+    if (i === 0) db.exec(SCHEMA_1_ROWS);
+  }
+  db.pragma("user_version = 4");
+  db.close();
+}
+
+/** Starts on the folder's files; returns the hashes of the tables and where the log continues. */
+export function openTables(dataDir: string) {
+  const { db, end, archives } = openExchangeDatabase({ dataDir, durability: "off" } as Config);
+  const hashes = hashTables(db);
+  db.close();
+  return { hashes, end, archives };
+}
+
+/** Appends deposits to the old exchange's log, one per batch and day. @param more of each one's reference, to fill files */
+export function appendDeposits(dataDir: string, days: number, more = ""): void {
+  const { end } = openTables(dataDir);
+  const journal = openJournal(join(dataDir, "journal.db"), "off");
+  const appender = new LogAppender(journal, end);
+  for (let day = 0; day < days; day++) {
+    const at = START_MS + day * DAY_MS;
+    const write = { kind: "deposit", userId: 1, amount: 5, reference: `day ${end.batch + day}${more}`, at } as const;
+    appender.begin();
+    appender.addRequest(packRequest({ at, writes: [write], audits: [], kept: null }));
+    // The old exchange has eight entries.
+    appender.commit(at, 8 + end.batch - 9 + day);
+  }
+  journal.close();
+}

@@ -15,9 +15,8 @@ import { systemClock } from "../../engine/util/clock.ts";
 import { syncPath } from "../../engine/util/durable-file.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
 import { DATABASE_COMPANIONS, removeDatabase } from "../../engine/util/wal-database.ts";
-import { openExisting } from "../util/data-folder.ts";
+import { journalNameOf, openExisting } from "../util/data-folder.ts";
 import { type BackupEnd, type CopiedArchives, type CopiedLog, checkPair, copyArchives } from "./backup-log.ts";
-import { journalNameOf } from "./verify.ts";
 
 /** Pages copied at a time; between two slices signals are handled. */
 const SLICE_PAGES = 4_096;

@@ -1,0 +1,51 @@
+/** What a copy of the exchange's files has, as the box that made it says. */
+import { createHash } from "node:crypto";
+import { closeSync, openSync, readSync, statfsSync, statSync } from "node:fs";
+import Type from "typebox";
+import { COPY_SPARE_BYTES } from "./limits.ts";
+
+export const CopyManifest = Type.Object({
+  /** The log's last batch in it. */
+  batch: Type.Integer({ minimum: 0 }),
+  files: Type.Array(
+    Type.Object({
+      /** In the data folder. */
+      name: Type.String({ pattern: "^(exchange\\.db|journal\\.db|log/[A-Za-z0-9][A-Za-z0-9._-]{0,99})$" }),
+      bytes: Type.Integer({ minimum: 0 }),
+      /** In hex. */
+      sha256: Type.String({ pattern: "^[0-9a-f]{64}$" }),
+    }),
+    { maxItems: 20_000 },
+  ),
+});
+export type CopyManifest = Type.Static<typeof CopyManifest>;
+export type CopyFile = CopyManifest["files"][number];
+
+export const bytesOf = (files: readonly CopyFile[]): number => files.reduce((sum, { bytes }) => sum + bytes, 0);
+
+/** @param whose disk it is @throws Error where it has no room for so many bytes more, and some to spare */
+export function requireRoom(whose: "its" | "this box's" | "the archives'", folder: string, bytes: number): void {
+  const { bavail, bsize } = statfsSync(folder);
+  const free = bavail * bsize;
+  if (free >= bytes + COPY_SPARE_BYTES) return;
+  const [needed, there] = [bytes + COPY_SPARE_BYTES, free].map((each) => `${Math.ceil(each / 2 ** 20)} MiB`);
+  throw new Error(`${whose} disk has no room for a copy: it takes ${needed}, ${there} are free`);
+}
+
+/** The SHA-256 of a file's first bytes so far, and where it goes on. @param bytes of the file that count */
+export function hashFile(path: string, bytes = statSync(path).size): ReturnType<typeof createHash> {
+  const hash = createHash("sha256");
+  const buffer = Buffer.allocUnsafe(2 ** 20);
+  const file = openSync(path, "r");
+  try {
+    for (let at = 0; at < bytes; ) {
+      const read = readSync(file, buffer, 0, Math.min(buffer.length, bytes - at), at);
+      if (read === 0) break;
+      hash.update(buffer.subarray(0, read));
+      at += read;
+    }
+  } finally {
+    closeSync(file);
+  }
+  return hash;
+}
