@@ -51,6 +51,7 @@ const SERVES: Readonly<Record<string, RegExp>> = {
   "npm run demo -- --standby http://127.0.0.1:8081": /^The exchange is at /m,
   "npm run crash": /^seed \d+/m,
   "npm run crash -- --kills 50": /^seed \d+/m,
+  "npm run crash -- --standby": /^seed \d+/m,
   "npm run simulate": /seed/,
   "npm run simulate -- --seed N --steps M": /seed/,
   "npm run fuzz": /seed/i,
