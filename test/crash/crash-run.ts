@@ -9,8 +9,7 @@ import { describeKills, type KillsOptions, runKills } from "./kill-loop.ts";
 import { describePair, type PairOptions, runPair } from "./pair-loop.ts";
 
 const SIGNALS = ["KILL", "TERM", "mixed"] as const;
-const USAGE = `crash [--seed N] [--kills N] [--threads 1|2|3] [--signal ${SIGNALS.join("|")}]
-       crash --standby [--seed N] [--rounds N]`;
+const USAGE = `crash [--seed N] [--kills N] [--threads 1|2|3] [--signal ${SIGNALS.join("|")}] | --standby [--seed N] [--rounds N]`;
 
 type Arguments =
   | { readonly seed: number; readonly standby: true; readonly rounds: number }
