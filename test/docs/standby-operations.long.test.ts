@@ -1,16 +1,15 @@
 /**
- * The files for operators of two boxes: alert rules that fire when they should and have an entry in the runbook, haproxy's
- * example in front of a pair whose active box is killed, and the trial on one machine.
+ * The files for operators of two boxes: alert rules that fire when they should and have an entry in the runbook, and
+ * haproxy's example in front of a pair whose active box is killed.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { request as secureRequest } from "node:https";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
 import { freePort } from "../../bench/support/free-port.ts";
-import { keyed, paired, readiness, SYNC_MS, TestNodes } from "../replication/cluster.ts";
+import { keyed, paired, SYNC_MS, TestNodes } from "../replication/cluster.ts";
 import { NO_NATS } from "../replication/streamed-log.ts";
 import { eventually } from "../support/checks.ts";
 import { Client, type OrderJson } from "../support/client.ts";
@@ -19,7 +18,6 @@ import { temporaryFolder } from "../support/server.ts";
 import { BUY, terms } from "../support/trading.ts";
 import { Running, readDocument } from "./code-blocks.ts";
 
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const RULES = "docs/operations/standby-alerts.yml";
 const HOST = "127.0.0.1";
 const TAKEOVER_MS = 10_000;
@@ -151,20 +149,5 @@ describe.skipIf(NO_NATS)("a pair", () => {
     expect(new Set(ids).size).toBe(ids.length);
     expect(running.output).toContain(" POST /api/v1/orders 202 ");
     expect(running.output).not.toContain("?");
-  });
-
-  test("on one machine comes from one command, and takes over", async () => {
-    const port = 20_000 + 11 * (process.pid % 1_000);
-    const path = process.env["NATS_SERVER_PATH"];
-    const env = { PORT: String(port), ...(path === undefined ? {} : { NATS_SERVER_PATH: path }) };
-    const trial = new Running("docs/operations/standby-trial.sh", [], ROOT, env);
-    onTestFinished(() => void trial.child.kill("SIGTERM"));
-    await eventually(async () => expect(trial.output).toContain("Ctrl-C ends everything."), 60_000);
-    const [, a] = /box a, active: .* process (\d+) /.exec(trial.output)!;
-    process.kill(Number(a), "SIGKILL");
-    const onB = { root: `http://${HOST}:${port + 1}` } as Parameters<typeof readiness>[0];
-    await eventually(async () => expect(await readiness(onB)).toMatchObject({ role: "active", epoch: 2 }), TAKEOVER_MS);
-    trial.interrupt();
-    expect(await trial.exited).toBe(0);
   });
 });
