@@ -12,7 +12,7 @@ import { scrape } from "../support/metrics.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { BUY, post, terms } from "../support/trading.ts";
 import { type TestMarket, World } from "../support/world.ts";
-import { journalBodies, Nodes } from "./streamed-log.ts";
+import { journalBodies, Nodes, nameOf } from "./streamed-log.ts";
 
 /** A standby catches up within this, ms. */
 export const SYNC_MS = 30_000;
@@ -37,7 +37,7 @@ export class TestNodes {
     return {
       STANDBY_NATS: cluster.urls(),
       STANDBY_MONITOR: cluster.monitors,
-      STANDBY_NAME: name,
+      STANDBY_NAME: nameOf(name),
       STANDBY_SECRET: SECRET,
       STANDBY_ACK: "stream",
       // A test stops one box and looks at the other as it was.

@@ -4,6 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { connect, headers, type NatsConnection } from "@nats-io/transport-node";
 import { expect, onTestFinished } from "vitest";
+import { getCurrentTest } from "vitest/suite";
 import { findNatsServer, type NatsCluster } from "../../bench/support/nats-cluster.ts";
 import { hashOf, previousHash, readHeader } from "../../engine/log/batch-format.ts";
 import { openJournal } from "../../engine/log/database.ts";
@@ -19,6 +20,12 @@ if (NO_NATS)
 const TIMEOUT_MS = 5_000;
 /** Each look is a request of all nodes. */
 const POLL_MS = 200;
+
+/** STANDBY_NAME of a test: another one when it is repeated, since the stream of the first attempt is still there. */
+export function nameOf(name: string): string {
+  const attempt = getCurrentTest()?.result?.retryCount ?? 0;
+  return attempt === 0 ? name : `${name}-${attempt}`;
+}
 
 /** A connection of a test's own to the nodes. */
 export class Nodes {
@@ -39,7 +46,7 @@ export class Nodes {
     const servers = cluster.urls().replaceAll("nats://", "").split(",");
     const nc = await connect({ servers, maxReconnectAttempts: -1, reconnectTimeWait: 50, waitOnFirstConnect: true });
     onTestFinished(() => nc.close());
-    return new Nodes(nc, await jetstreamManager(nc, { checkAPI: false, timeout: TIMEOUT_MS }), name);
+    return new Nodes(nc, await jetstreamManager(nc, { checkAPI: false, timeout: TIMEOUT_MS }), nameOf(name));
   }
 
   /** The name of the node that leads the stream; undefined during an election. */
