@@ -1,8 +1,7 @@
-/** Reads one archive: its opening, and its batches from any on. Keeps no file open, and never writes. */
-import { createHash } from "node:crypto";
 import { closeSync, existsSync, fstatSync, openSync, readSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { assert } from "../util/assert.ts";
+import { hashFile } from "../util/hash-file.ts";
 import { type ArchiveDescription, LENGTH_BYTES, readDescription } from "./archive-format.ts";
 import { readHeader } from "./batch-format.ts";
 import { BrokenLog, requireFile } from "./broken-log.ts";
@@ -10,7 +9,6 @@ import { LogChain } from "./chain.ts";
 import type { LogReader } from "./log-reader.ts";
 import { type Opening, unpackOpening } from "./opening.ts";
 
-const HASH_SLICE = 2 ** 20;
 const ENDING = ".log.gz";
 
 export class ArchiveReader implements LogReader {
@@ -67,16 +65,7 @@ export class ArchiveReader implements LogReader {
   /** The SHA-256 of the compressed file in hex. @throws BrokenLog if it isn't a file */
   hashFile(): string {
     requireFile(this.path);
-    const hash = createHash("sha256");
-    const slice = Buffer.alloc(HASH_SLICE);
-    const file = openSync(this.path, "r");
-    try {
-      for (let read = readSync(file, slice); read > 0; read = readSync(file, slice))
-        hash.update(slice.subarray(0, read));
-    } finally {
-      closeSync(file);
-    }
-    return hash.digest("hex");
+    return hashFile(this.path).digest("hex");
   }
 
   /** Where a member of batches begins, or where the file ends. */

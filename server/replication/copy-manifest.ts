@@ -1,6 +1,5 @@
 /** What a copy of the exchange's files has, as the box that made it says. */
-import { createHash } from "node:crypto";
-import { closeSync, openSync, readSync, statfsSync, statSync } from "node:fs";
+import { statfsSync } from "node:fs";
 import Type from "typebox";
 import { COPY_SPARE_BYTES } from "./limits.ts";
 
@@ -30,22 +29,4 @@ export function requireRoom(whose: "its" | "this box's" | "the archives'", folde
   if (free >= bytes + COPY_SPARE_BYTES) return;
   const [needed, there] = [bytes + COPY_SPARE_BYTES, free].map((each) => `${Math.ceil(each / 2 ** 20)} MiB`);
   throw new Error(`${whose} disk has no room for a copy: it takes ${needed}, ${there} are free`);
-}
-
-/** The SHA-256 of a file's first bytes so far, and where it goes on. @param bytes of the file that count */
-export function hashFile(path: string, bytes = statSync(path).size): ReturnType<typeof createHash> {
-  const hash = createHash("sha256");
-  const buffer = Buffer.allocUnsafe(2 ** 20);
-  const file = openSync(path, "r");
-  try {
-    for (let at = 0; at < bytes; ) {
-      const read = readSync(file, buffer, 0, Math.min(buffer.length, bytes - at), at);
-      if (read === 0) break;
-      hash.update(buffer.subarray(0, read));
-      at += read;
-    }
-  } finally {
-    closeSync(file);
-  }
-  return hash;
 }

@@ -25,6 +25,7 @@ import type { LogCopy } from "../../engine/log/log-copy.ts";
 import { LogFiles } from "../../engine/log/log-files.ts";
 import { systemClock } from "../../engine/util/clock.ts";
 import { syncPath, writeDurably } from "../../engine/util/durable-file.ts";
+import { hashFile } from "../../engine/util/hash-file.ts";
 import type { Durability } from "../../engine/util/wal-database.ts";
 import {
   filesIn,
@@ -38,7 +39,7 @@ import { archiveFolder, journalPath, tablesPath } from "../util/data-folder.ts";
 import { AskRefused, AskTimeout, ask } from "./asks.ts";
 import type { Beat } from "./beats.ts";
 import type { Box } from "./box.ts";
-import { bytesOf, type CopyFile, CopyManifest, hashFile, requireRoom } from "./copy-manifest.ts";
+import { bytesOf, type CopyFile, CopyManifest, requireRoom } from "./copy-manifest.ts";
 import { RefusedSetup, RemovedMessage } from "./errors.ts";
 import {
   COPY_BUSY_MS,
