@@ -202,7 +202,9 @@ class Pair {
     const since = performance.now();
     const mend = await this.disturbActive(kind, leader);
     const limit = kind === "leader" || kind === "machine" ? MAX_ELECTION_MS : MAX_TAKEOVER_MS;
-    while ((await standby.readiness())["role"] !== "active" || (await standby.readiness())["status"] !== "ok") {
+    for (;;) {
+      const { role, status } = await standby.readiness();
+      if (role === "active" && status === "ok") break;
       assert(
         performance.now() - since < limit,
         `${kind}: no box is active: ${JSON.stringify(standby.server!.log.slice(-8))}`,

@@ -55,15 +55,18 @@ export function firstIdSince(db: Database.Database, table: "orders" | "fills" | 
 
 /** True where the tables may have more than `count` live orders, or orders from id `firstNamed` on. */
 export function hasManyOrders(db: Database.Database, count: number, firstNamed: number): boolean {
-  const rows = [
-    "SELECT 1 FROM resting_orders",
-    `SELECT 1 FROM orders WHERE id > ${ORDERS_LISTED}`,
-    "SELECT 1 FROM orders WHERE id >= ?",
-  ];
-  return rows.some((sql) => {
-    const counted = db.prepare(`SELECT count(*) FROM (${sql} LIMIT ${count + 1})`).pluck();
-    return ((sql.endsWith("?") ? counted.get(firstNamed) : counted.get()) as number) > count;
-  });
+  const hasMore = (rows: string, ...parameters: number[]): boolean =>
+    Number(
+      db
+        .prepare(`SELECT count(*) FROM (SELECT 1 FROM ${rows} LIMIT ${count + 1})`)
+        .pluck()
+        .get(...parameters),
+    ) > count;
+  return (
+    hasMore("resting_orders") ||
+    hasMore(`orders WHERE id > ${ORDERS_LISTED}`) ||
+    hasMore("orders WHERE id >= ?", firstNamed)
+  );
 }
 
 /** Rows per query of `readColumns`: with a tenth or ten times as many, reading takes a fifth longer. */
