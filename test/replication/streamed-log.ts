@@ -3,8 +3,7 @@ import { mkdirSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { connect, headers, type NatsConnection } from "@nats-io/transport-node";
-import { expect, onTestFinished } from "vitest";
-import { getCurrentTest } from "vitest/suite";
+import { expect, onTestFinished, TestRunner } from "vitest";
 import { findNatsServer, type NatsCluster } from "../../bench/support/nats-cluster.ts";
 import { hashOf, previousHash, readHeader } from "../../engine/log/batch-format.ts";
 import { openJournal } from "../../engine/log/database.ts";
@@ -23,7 +22,7 @@ const POLL_MS = 200;
 
 /** STANDBY_NAME of a test: another one when it is repeated, since the stream of the first attempt is still there. */
 export function nameOf(name: string): string {
-  const attempt = getCurrentTest()?.result?.retryCount ?? 0;
+  const attempt = TestRunner.getCurrentTest()?.result?.retryCount ?? 0;
   return attempt === 0 ? name : `${name}-${attempt}`;
 }
 
@@ -52,6 +51,11 @@ export class Nodes {
   /** The name of the node that leads the stream; undefined during an election. */
   async leader(): Promise<string | undefined> {
     return (await this.manager.streams.info(this.stream)).cluster?.leader;
+  }
+
+  /** Has the nodes elect another leader. */
+  async stepDown(): Promise<void> {
+    await this.nc.request(`$JS.API.STREAM.LEADER.STEPDOWN.${this.stream}`, "", { timeout: TIMEOUT_MS });
   }
 
   /** Resolves once all replicas of the stream are there and current. @param ms how long it waits */
@@ -116,6 +120,9 @@ export function journalBodies(dataDir: string): Buffer[] {
   db.close();
   return bodies;
 }
+
+/** Comparing the bytes themselves takes vitest minutes where a log has a hundred megabytes. */
+export const hashesOf = (bodies: readonly Buffer[]): string[] => bodies.map((body) => hashOf(body).toString("hex"));
 
 /** Makes a data folder with nothing but these batches in its log. */
 export function folderOf(bodies: readonly Buffer[], dataDir: string): void {
