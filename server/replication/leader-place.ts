@@ -1,10 +1,10 @@
 /**
- * Where the stream's leader is: publishes stop for five seconds when it dies, so it shouldn't die together with a box. The
+ * Where the stream's leader is: publishes stop for seconds when it dies, so it shouldn't die together with a box. The
  * active asks it to step down while its node is the one that a box uses and another node is nobody's.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Box } from "./box.ts";
-import { API_TIMEOUT_MS, LEADER_CHECK_MS, MAX_STEP_DOWNS } from "./limits.ts";
+import { API_TIMEOUT_MS, LEADER_CHECK_MS, LEADER_SETTLES_MS, MAX_STEP_DOWNS } from "./limits.ts";
 import type { Say } from "./reminder.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
 
@@ -21,12 +21,22 @@ export class LeaderPlace {
     this.say = say;
   }
 
-  /** Looks every few seconds, for as long as the thread runs. */
+  /** Looks after each election, and every few seconds, for as long as the thread runs. */
   async run(): Promise<never> {
+    const { link, stream } = this.box;
+    let elected = new AbortController();
+    // A user that may not read it notices a new leader later.
+    link.nc.subscribe(`$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.${stream.names.stream}`, {
+      callback: () => elected.abort(),
+    });
     for (;;) {
       // Nodes that don't respond are the stream watch's.
       await this.check().catch(() => {});
-      await delay(LEADER_CHECK_MS, undefined, { ref: false });
+      await delay(LEADER_CHECK_MS, undefined, { ref: false, signal: elected.signal }).catch(() => {});
+      if (!elected.signal.aborted) continue;
+      // The others find their new leader.
+      await delay(LEADER_SETTLES_MS, undefined, { ref: false });
+      elected = new AbortController();
     }
   }
 

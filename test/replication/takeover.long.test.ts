@@ -14,6 +14,10 @@ describe.skipIf(NO_NATS)("a takeover", () => {
     const b = await nodes.standBy("place", { ...both, STANDBY_NATS: cluster.urls(1) });
     await paired(world.server);
     await eventually(async () => expect(await stream.leader()).toBe("n3"), 90_000);
+    // The next leader is a box's node, and is noticed at once.
+    await stream.stepDown();
+    await eventually(async () => expect(await stream.leader()).toMatch(/^n[12]$/), 90_000);
+    await eventually(async () => expect(await stream.leader()).toBe("n3"), 90_000);
     await b.stop();
     await world.stop();
   });
