@@ -75,7 +75,9 @@ async function run(): Promise<void> {
     process.stdout.write(
       `The exchange is at ${exchange.url}/ — token ${token} — sign in as ${PERSON} / ${folder.password}\n` +
         `The operator's desk: ${exchange.url}/desk — sign in as ${OPERATOR} / ${folder.operatorPassword}\n` +
-        `${BOTS.length} bots trade, seed ${seed}, data in ${folder.path} — Ctrl-C ends all\n`,
+        `${BOTS.length} bots trade, seed ${seed}, data in ${folder.path} — Ctrl-C ends all\n${
+          standby === null ? "" : `With kill -9 ${exchange.pid} the bots go on at ${standby}\n`
+        }`,
     );
     crowd.start();
     await new Promise<never>(() => {});

@@ -38,12 +38,15 @@ export async function expectFreePort(): Promise<void> {
 export class DemoExchange {
   /** The URL without a path. */
   readonly url: string;
+  /** Of its process. */
+  readonly pid: number;
   private readonly child: ChildProcess;
   /** Resolves with a description once the process has ended. */
   readonly ended: Promise<string>;
 
   private constructor(child: ChildProcess, ended: Promise<string>, url: string) {
     this.child = child;
+    this.pid = child.pid!;
     this.ended = ended;
     this.url = url;
   }

@@ -1,0 +1,101 @@
+#!/bin/sh
+# A pair of boxes on this machine, to try a takeover: three nodes of nats-server and two exchanges, on loopback, in a folder that
+# is deleted at the end. Run it from the repository's folder, after `npm ci`. Needs nats-server 2.10 or newer and curl.
+#
+#   docs/operations/standby-trial.sh            an empty exchange
+#   docs/operations/standby-trial.sh --demo     the demo's markets, bots and page, which takes a minute or two longer
+#
+# It uses the ports 8080 to 8090; PORT=9000 begins elsewhere. NATS_SERVER_PATH names the nats-server.
+set -eu
+case "${*:-}" in '' | --demo) demo=${1:-} ;; *) echo "usage: $0 [--demo]" >&2; exit 2 ;; esac
+base=${PORT:-8080}
+nats=${NATS_SERVER_PATH:-$(command -v nats-server || true)}
+[ -n "$nats" ] || { echo "install nats-server 2.10 or newer, or set NATS_SERVER_PATH" >&2; exit 1; }
+npm run -s build
+folder=$(mktemp -d)
+pids=''
+finish() {
+  trap '' INT TERM EXIT
+  # Only what this script started; the boxes first.
+  for pid in $pids; do
+    kill "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  done
+  rm -rf "$folder"
+}
+trap finish EXIT
+trap 'exit 0' INT TERM
+
+routes='' urls='' monitors=''
+for n in 1 2 3; do
+  routes="$routes${routes:+, }nats://127.0.0.1:$((base + 4 + n))"
+  urls="$urls${urls:+,}nats://127.0.0.1:$((base + 1 + n))"
+  monitors="$monitors${monitors:+,}http://127.0.0.1:$((base + 7 + n))"
+done
+for n in 1 2 3; do
+  cat >"$folder/n$n.conf" <<END
+server_name: n$n
+listen: "127.0.0.1:$((base + 1 + n))"
+http: "127.0.0.1:$((base + 7 + n))"
+jetstream { store_dir: "$folder/n$n", sync_interval: always, max_file_store: 20GB }
+cluster { name: trial, listen: "127.0.0.1:$((base + 4 + n))", routes: [$routes] }
+END
+  "$nats" -c "$folder/n$n.conf" -l "$folder/n$n.log" &
+  pids="$! $pids"
+done
+
+export HOST=127.0.0.1 STANDBY_NATS="$urls" STANDBY_MONITOR="$monitors" STANDBY_SECRET="a secret of thirty-two characters, for a trial"
+# What all of the demo's bots need from one address.
+[ -z "$demo" ] || export RATE_LIMITS='{"address": 2000, "order_address": 100000}'
+url_a=http://127.0.0.1:$base
+url_b=http://127.0.0.1:$((base + 1))
+
+# Starts a box: its name, its port, its command. What it prints is in a file of its name.
+start_box() {
+  name=$1 port=$2
+  shift 2
+  PORT=$port DATA_DIR=$folder/$name STANDBY_BOX=$name STANDBY_URL=http://127.0.0.1:$port "$@" >"$folder/$name.log" 2>&1 &
+  pids="$! $pids"
+}
+# Waits for at most five minutes until the command succeeds, or until box a has ended.
+wait_for() {
+  tries=0
+  until "$@"; do
+    tries=$((tries + 1))
+    if [ $tries -gt 1200 ] || ! kill -0 "$a" 2>/dev/null; then
+      echo "box a isn't ready; its log ends with:" >&2
+      tail -n 5 "$folder/a.log" >&2
+      exit 1
+    fi
+    sleep 0.25
+  done
+}
+ready() { curl -fs --max-time 5 "$url_a/readyz" | grep -q "$1"; }
+# A box without a log begins an exchange only where it is told to. That takes as long as the nodes need to find each other.
+is_begun() {
+  ready '"role":"active"' && return
+  [ -n "$demo" ] || DATA_DIR=$folder/a node dist/admin.js standby promote --first >/dev/null 2>&1 || true
+  return 1
+}
+
+if [ -n "$demo" ]; then
+  start_box a "$base" node dist/bench/demo.js --standby "$url_b"
+else
+  start_box a "$base" node dist/main.js
+fi
+a=${pids%% *}
+wait_for is_begun
+start_box b $((base + 1)) node dist/main.js
+b=${pids%% *}
+wait_for ready '"alone":false'
+
+if [ -n "$demo" ]; then
+  wait_for grep -q "^The exchange is at" "$folder/a.log"
+  cat "$folder/a.log"
+else
+  echo "Try kill -9 $a"
+fi
+echo "box a, active:   $url_a   log $folder/a.log"
+echo "box b, standby:  $url_b   log $folder/b.log"
+echo "Then ask the other box: curl $url_b/readyz. Ctrl-C ends everything."
+wait "$b"
