@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import { ConfigError } from "../errors.ts";
 import type { ReplicationSettings } from "../replication/types.ts";
-import type { Environment } from "./environment.ts";
+import { Environment } from "./environment.ts";
 import { readFileName } from "./file-name.ts";
 
 const NAME = /^[a-z0-9-]{1,32}$/;
@@ -39,7 +39,37 @@ export function readStandby(given: Environment): ReplicationSettings | null {
     takeover: given.STANDBY_TAKEOVER,
     replicas: given.STANDBY_REPLICAS,
     monitors: readMonitors(given.STANDBY_MONITOR),
+    shared: sharedOf(given),
   };
+}
+
+/** What a box has for itself. The boxes compare all others. */
+const OF_A_BOX: ReadonlySet<string> = new Set<keyof Environment>([
+  ...([
+    "NETWORK",
+    "HOST",
+    "PORT",
+    "TLS_CERT",
+    "TLS_KEY",
+    "DATA_DIR",
+    "ENGINE_THREADS",
+    "SEED_FILE",
+    "LOG_LEVEL",
+  ] as const),
+  ...(["STANDBY_NATS", "STANDBY_NATS_CREDS", "STANDBY_NATS_CA", "STANDBY_NATS_CERT", "STANDBY_NATS_KEY"] as const),
+  ...(["STANDBY_SECRET", "STANDBY_NAME", "STANDBY_BOX", "STANDBY_URL", "STANDBY_MONITOR"] as const),
+]);
+/** Files may have other names on the other box. */
+const OF_A_FILE: ReadonlySet<string> = new Set<keyof Environment>(["DEPOSIT_INSTRUCTIONS"]);
+
+/** By name; "" for what isn't set. */
+function sharedOf(given: Environment): Record<string, string> {
+  const names = Object.keys(Environment.properties).filter((name) => !OF_A_BOX.has(name));
+  const textOf = (name: string): string => {
+    const value = given[name as keyof Environment];
+    return value === undefined ? "" : OF_A_FILE.has(name) ? "set" : String(value);
+  };
+  return Object.fromEntries(names.map((name) => [name, textOf(name)]));
 }
 
 const FILES = ["STANDBY_NATS_CA", "STANDBY_NATS_CERT", "STANDBY_NATS_KEY", "STANDBY_NATS_CREDS"] as const;

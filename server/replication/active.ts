@@ -11,6 +11,7 @@ import { Gate } from "./gate.ts";
 import { LeaderPlace } from "./leader-place.ts";
 import { BEAT_MS, HUNG_MS, KEYS_CHECK_MS, READY_MS, START_HUNG_MS } from "./limits.ts";
 import type { Mailbox } from "./mailbox.ts";
+import { noteDifferences } from "./other-boxes.ts";
 import { Publisher } from "./publisher.ts";
 import type { Pulse } from "./pulse.ts";
 import type { Say } from "./reminder.ts";
@@ -125,6 +126,7 @@ export async function lead(options: ActiveOptions): Promise<void> {
   setInterval(() => {
     const standbys = box.beats.others().filter(({ role }) => role === "standby");
     status.set("keysEqual", standbys.some((standby) => standby.keys_equal) ? 1 : 0);
+    noteDifferences(status, standbys);
     try {
       if (box.keysPrint !== keys) remember(0);
     } catch (error) {

@@ -7,10 +7,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Msg } from "@nats-io/transport-node";
 import Type from "typebox";
 import { systemClock } from "../../engine/util/clock.ts";
+import packageJson from "../../package.json" with { type: "json" };
 import type { NatsLink } from "./connection.ts";
 import { contentOf } from "./core-message.ts";
 import { RefusedSetup } from "./errors.ts";
 import { BEAT_MS, CALL_TIMEOUT_MS, SUSPICION_MS, UNHEARD_MS } from "./limits.ts";
+import { differing, SettingPrints } from "./setting-prints.ts";
 import { namesOf } from "./settings.ts";
 import { BEAT_ROLES, type OtherBox, type ReplicationSettings } from "./types.ts";
 
@@ -34,10 +36,13 @@ const Content = Type.Object({
   node: Type.String({ maxLength: 200 }),
   /** Of a standby: false where it hears no box that leads. */
   hears: Type.Optional(Type.Boolean()),
+  /** Of the program, and fingerprints of the settings that both boxes must have alike. */
+  version: Type.Optional(Type.String({ maxLength: 32 })),
+  settings: Type.Optional(SettingPrints),
 });
 /** What a box says of itself. */
 export type Beat = Type.Static<typeof Content>;
-export type OwnBeat = Omit<Beat, "instance" | "box" | "keys" | "at" | "url" | "node">;
+export type OwnBeat = Omit<Beat, "instance" | "box" | "keys" | "at" | "url" | "node" | "version" | "settings">;
 
 /** How a hash is written in a beat. */
 export const shortHash = (hash: Buffer | null): string => hash?.toString("hex", 0, 8) ?? "";
@@ -58,8 +63,9 @@ interface BeatsOptions {
   readonly settings: Pick<ReplicationSettings, "name" | "box" | "url">;
   /** What this box says of itself; null while it says nothing. */
   readonly own: () => OwnBeat | null;
-  /** The fingerprint of its keys. */
+  /** The fingerprint of its keys, and those of its settings. */
   readonly keys: () => string;
+  readonly prints: SettingPrints;
   /** Called with each beat of another box. */
   readonly onBeat: (beat: Beat) => void;
 }
@@ -76,6 +82,7 @@ export class Beats {
   private readonly callSubject: string;
   private readonly own: () => OwnBeat | null;
   private readonly keys: () => string;
+  private readonly prints: SettingPrints;
   private readonly onBeat: (beat: Beat) => void;
   /** When this process heard itself, ms: its connection works. */
   private echoAt = Number.NEGATIVE_INFINITY;
@@ -84,10 +91,11 @@ export class Beats {
   /** Since when it has heard itself without a gap. */
   private heardSince = Number.POSITIVE_INFINITY;
 
-  constructor({ link, settings, own, keys, onBeat }: BeatsOptions) {
+  constructor({ link, settings, own, keys, prints, onBeat }: BeatsOptions) {
     const { name, box, url } = settings;
     this.link = link;
     this.keys = keys;
+    this.prints = prints;
     this.box = box;
     this.url = url;
     this.own = own;
@@ -168,8 +176,21 @@ export class Beats {
   /** The other boxes that are heard now. */
   others(): readonly OtherBox[] {
     const own = this.keys();
-    return this.current().map(({ beat: { box, role, url, node, epoch, batch, keys }, clockMs }) => {
-      return { box, role, url, node, epoch, batch, keys_equal: keys === own, clock_ms: clockMs };
+    return this.current().map(({ beat, clockMs }) => {
+      const { box, role, url, node, epoch, batch, keys, version = null, settings = {} } = beat;
+      const settings_differ = differing(this.prints, settings);
+      return {
+        box,
+        role,
+        url,
+        node,
+        epoch,
+        batch,
+        version,
+        keys_equal: keys === own,
+        settings_differ,
+        clock_ms: clockMs,
+      };
     });
   }
 
@@ -202,9 +223,20 @@ export class Beats {
     if (this.link.nc.isClosed()) return;
     const own = this.own();
     if (own === null) return;
-    const { instance, box, url } = this;
+    const { instance, box, url, prints: settings } = this;
     const { node } = this.link;
-    const beat: Beat = { instance, box, url, node, keys: this.keys(), at: systemClock.now(), ...own };
+    const { version } = packageJson;
+    const beat: Beat = {
+      instance,
+      box,
+      url,
+      node,
+      version,
+      settings,
+      keys: this.keys(),
+      at: systemClock.now(),
+      ...own,
+    };
     this.link.nc.publish(this.subject, JSON.stringify(beat));
   }
 

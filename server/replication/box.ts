@@ -8,6 +8,7 @@ import { KeyFiles } from "./key-files.ts";
 import { KEYS_CHECK_MS } from "./limits.ts";
 import type { Say } from "./reminder.ts";
 import { Seal } from "./seal.ts";
+import { printSettings } from "./setting-prints.ts";
 import { LogStream } from "./stream.ts";
 import type { ReplicationSettings } from "./types.ts";
 
@@ -72,6 +73,7 @@ export class Box {
       ...{ link, settings },
       own: () => this.own(),
       keys: () => this.keysPrint,
+      prints: printSettings(settings.shared, this.seal),
       onBeat: (beat) => this.receive(beat),
     });
     answerAsks({ link, settings, seal: this.seal }, "ask", {

@@ -9,6 +9,9 @@ const FIELDS = [
   "alone",
   /** 1 where a standby that is heard, or the active box of a standby, has the same keys. */
   "keysEqual",
+  /** The same of settings; 1 where nobody is heard. How far the clock is ahead that is furthest from this box's, ms. */
+  "settingsEqual",
+  "clockMs",
   "shippedMessages",
   "shippedBytes",
   "unknownOutcomes",

@@ -14,6 +14,7 @@ import { copyWhereNeeded } from "./first-copy.ts";
 import { Follower } from "./follower.ts";
 import { ACTIVE_CHECK_MS, KEYS_RETRY_MS, LOOK_MS, MENDED_MS, PROMOTE_MS, SUSPICION_MS, UNHEARD_MS } from "./limits.ts";
 import type { Mailbox } from "./mailbox.ts";
+import { noteDifferences } from "./other-boxes.ts";
 import { Reminder, type Say } from "./reminder.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
 import { readStandbyFile, writeStandbyFile } from "./standby-file.ts";
@@ -59,6 +60,8 @@ export class Standby {
   private promote: (how: Promotion) => void = () => {};
   /** Called once the active box has resigned for this one, while an operator waits for that. */
   private onResigned: (() => void) | null = null;
+  /** The settings that differed at the last look. */
+  private toldSettings = "";
   /** The fingerprint in standby.json. */
   private rememberedKeys = "";
   private keysAskedAt = Number.NEGATIVE_INFINITY;
@@ -92,6 +95,7 @@ export class Standby {
     );
     const watch = setInterval(() => {
       this.tellActive();
+      this.compareOthers();
       this.lookWithout();
       this.markSilence();
       this.suspect();
@@ -207,6 +211,20 @@ export class Standby {
     if (active?.box === told?.box && active?.url === told?.url) return;
     this.told = active === null ? null : { box: active.box, url: active.url };
     this.options.report({ kind: "active", active: this.told });
+  }
+
+  /** Says which settings aren't the active box's, once. */
+  private compareOthers(): void {
+    const { box, status, say } = this.options;
+    const active = box.beats.others().filter(({ role }) => role === "active");
+    noteDifferences(status, active);
+    for (const { box: from, settings_differ: names } of active) {
+      const text = names.join(", ");
+      if (text !== "" && text !== this.toldSettings) {
+        say("warn", `settings that must be the same on both boxes aren't those of the box ${from}: ${text}`);
+      }
+      this.toldSettings = text;
+    }
   }
 
   /** Gets the active box's keys where this one has others. */

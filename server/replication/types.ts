@@ -32,6 +32,8 @@ export interface ReplicationSettings {
   readonly replicas: number;
   /** The nodes' monitoring addresses; none: nothing says whether the nodes sync each write. */
   readonly monitors: readonly string[];
+  /** Settings by name that must be the same on both boxes, beside those here. */
+  readonly shared: Readonly<Record<string, string>>;
 }
 
 /** The setup for the thread that makes and serves a copy, and its messages. */
@@ -105,8 +107,12 @@ export interface OtherBox {
   readonly node: string;
   readonly epoch: number;
   readonly batch: number;
+  /** Of the program; null where it doesn't say. */
+  readonly version: string | null;
   /** True where its keys are this box's. */
   readonly keys_equal: boolean;
+  /** The names of the settings that must be this box's, and aren't. */
+  readonly settings_differ: readonly string[];
   /** How far its clock is ahead of this box's, ms, less what a beat takes to arrive. */
   readonly clock_ms: number;
 }

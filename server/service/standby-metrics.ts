@@ -18,6 +18,17 @@ export interface StandbyFigures {
 /** Adds a metric, as Metrics does. */
 type Add = (type: `${MetricType}`, name: string, help: string, read: () => readonly Sample[]) => void;
 
+/** What speaks against going on at the other box. @param gauge adds a metric, whose name begins with standby_ */
+export function addDifferences(
+  status: Pick<ReplicationStatus, "get">,
+  gauge: (name: string, help: string, read: () => number) => void,
+): void {
+  gauge("settings_equal", "1 where no other box has other settings", () => status.get("settingsEqual"));
+  gauge("clock_ahead_seconds", "How far the clock of the other box is ahead of this one's", () => {
+    return status.get("clockMs") / 1_000;
+  });
+}
+
 export function addStandby({ status, ack, held, commitTimes, releaseTimes }: StandbyFigures, add: Add): void {
   const gauge = (name: string, help: string, read: () => number): void =>
     add("gauge", `standby_${name}`, help, () => plain(read()));
@@ -35,6 +46,7 @@ export function addStandby({ status, ack, held, commitTimes, releaseTimes }: Sta
   ]);
   gauge("alone", "1 while acknowledgements don't wait for a standby, although they should", () => status.get("alone"));
   gauge("keys_equal", "1 while a standby is heard that has the same keys", () => status.get("keysEqual"));
+  addDifferences(status, gauge);
   counter("shipped_messages_total", "Messages that the stream has acknowledged", () => status.get("shippedMessages"));
   counter("shipped_bytes_total", "Bytes of these messages", () => status.get("shippedBytes"));
   counter("unknown_outcomes_total", "Publishes without a response in time, which were sent again", () => {

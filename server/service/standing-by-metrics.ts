@@ -4,6 +4,7 @@ import type { LogProgress } from "../../engine/log/progress.ts";
 import type { Replication } from "../replication/replication.ts";
 import { PacedText } from "./paced-text.ts";
 import { Figure, plain } from "./samples.ts";
+import { addDifferences } from "./standby-metrics.ts";
 
 export function createStandingByMetrics(
   { status, settings }: Pick<Replication, "status" | "settings">,
@@ -21,6 +22,7 @@ export function createStandingByMetrics(
   gauge("standby_epoch", "Rises by 1 with each box that becomes active", () => status.get("epoch"));
   gauge("standby_behind_batches", "Batches of the active box that this one's log lacks", () => status.behindBatches);
   gauge("standby_keys_equal", "1 where this box has the active box's keys", () => status.get("keysEqual"));
+  addDifferences(status, (name, ...more) => gauge(`standby_${name}`, ...more));
   new Figure(
     "counter",
     "standby_cut_batches_total",

@@ -18,9 +18,23 @@ describe.skipIf(NO_NATS)("a standby", () => {
     const { server: active } = world;
     expect(await readiness(active)).toMatchObject({ status: "ok", role: "active", ack: "standby", alone: true });
     await bid(user, market, "before", 1_000);
-    const standby = await nodes.standBy("pair", both);
+    const standby = await nodes.standBy("pair", { ...both, MERGE_FEE: "5", MAIL_INTERVAL: "0", LOG_LEVEL: "debug" });
     await paired(active);
     await keyed(standby);
+    const { msg } = await standby.logged(({ msg }) => msg.startsWith("settings "));
+    expect(msg).toBe(
+      "settings that must be the same on both boxes aren't those of the box a: MAIL_INTERVAL, MERGE_FEE",
+    );
+    const described = JSON.parse((await admin(standby.dataDir, "standby", "status")).out);
+    expect(described).toMatchObject({ boxes: [{ box: "a", settings_differ: ["MAIL_INTERVAL", "MERGE_FEE"] }] });
+    expect(described.boxes[0].version).toMatch(/^\d+\.\d+\.\d+$/);
+    for (const box of [active, standby]) {
+      await eventually(async () => {
+        const { series } = await scrape(box);
+        expect(series.get("exchange_standby_settings_equal")).toBe(0);
+        expect(Math.abs(series.get("exchange_standby_clock_ahead_seconds")!)).toBeLessThan(5);
+      });
+    }
     for (let i = 0; i < 5; i++) {
       await bid(user, market, `after-${i}`, 2_000 + i);
       // At the acknowledgement both have it; what goes on behind it may be on its way.

@@ -34,6 +34,7 @@ describe("settings", () => {
       takeover: "auto",
       replicas: 3,
       monitors: [],
+      shared: expect.objectContaining({ MERGE_FEE: "0", STANDBY_LOST: "alone:10", SMTP_URL: "" }),
     });
     const one = { STANDBY_NATS: "tls://me:p%40ss@nats.example.com", STANDBY_MONITOR: "http://10.0.0.1:8222" };
     expect(standby({ ...one, STANDBY_REPLICAS: "1", STANDBY_ACK: "none", STANDBY_NAME: "test-2" })).toMatchObject({
