@@ -65,6 +65,8 @@ const HEARTBEAT_MS = 5_000;
 const SILENCE_MS = 2 * HEARTBEAT_MS + 2_000;
 const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 10_000;
+/** Another box trades after two or three seconds: by then a page tries every second. */
+const BACKOFF_GROWTH = 1.3;
 const CLOSE_UNAUTHENTICATED = 4401;
 /** API error codes. */
 const UNAUTHENTICATED = 40100;
@@ -341,7 +343,7 @@ function reconnect(code: number): void {
   if (code === CLOSE_UNAUTHENTICATED) renew().catch(() => {});
   // Jitter: not all pages reconnect at once.
   const delay = backoffMs * (0.5 + Math.random());
-  backoffMs = Math.min(2 * backoffMs, MAX_BACKOFF_MS);
+  backoffMs = Math.min(BACKOFF_GROWTH * backoffMs, MAX_BACKOFF_MS);
   outage.value = { since: outage.peek()?.since ?? heardAt, nextTry: Date.now() + delay, other };
   reconnectTimer = setTimeout(() => {
     reconnectTimer = null;
