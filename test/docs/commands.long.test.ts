@@ -128,6 +128,15 @@ test("each is run by a test", () => {
   }
 });
 
+test("SIGTERM to npm stops what npm has started", { timeout: 320_000 }, async () => {
+  const running = new Running("npm", ["start"], folder, { PORT: String(port), HOST: "127.0.0.1" });
+  await running.wrote(/"msg":"ready"/, DEADLINE_MS);
+  running.child.kill("SIGTERM");
+  // Whatever runs on would keep its output open.
+  await running.exited;
+  expect(running.output).toContain('"msg":"stopped"');
+});
+
 describe("served until Ctrl-C, twice", () => {
   test.each(Object.entries(SERVES))("served until Ctrl-C, twice: %s", { timeout: 320_000 }, async (command, until) => {
     for (let n = 0; n < 2; n++) {
