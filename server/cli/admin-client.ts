@@ -13,6 +13,8 @@ import { controlPath, FOLDER_IN_USE } from "../util/data-folder.ts";
 const NOT_OPEN: readonly string[] = [STARTING, STOPPING];
 /** How long another server may hold the folder without accepting requests, because it starts or stops. */
 const IN_USE_MS = 30_000;
+/** How soon a server that starts takes requests, as a rule: sooner, nothing says that none runs. */
+const STARTING_MS = 2_000;
 const RETRY_MS = 25;
 /** How many characters of a server's last output are kept to explain why it ended. */
 const MAX_OUTPUT = 4_000;
@@ -20,9 +22,13 @@ const MAX_OUTPUT = 4_000;
 /** Sends a request; resolves with the response's data. @throws Error with the message of the server's error */
 export type Call = (request: ControlRequest) => Promise<unknown>;
 
-/** @param program the server's main file */
-export async function withServer<T>(dataDir: string, program: string, run: (call: Call) => Promise<T>): Promise<T> {
-  const server = new AdminClient(controlPath(dataDir), program);
+/** @param program the server's main file; null: only a server that runs is asked @throws Error where none does */
+export async function withServer<T>(
+  dataDir: string,
+  program: string | null,
+  run: (call: Call) => Promise<T>,
+): Promise<T> {
+  const server = new AdminClient(dataDir, program);
   try {
     return await run((request) => server.call(request));
   } finally {
@@ -32,20 +38,26 @@ export async function withServer<T>(dataDir: string, program: string, run: (call
 
 class AdminClient {
   private readonly path: string;
-  private readonly program: string;
-  private readonly deadline = systemClock.elapsed() + IN_USE_MS;
+  private readonly dataDir: string;
+  private readonly program: string | null;
+  private readonly startedAt = systemClock.elapsed();
   private own: OwnServer | null = null;
 
-  constructor(path: string, program: string) {
-    this.path = path;
+  constructor(dataDir: string, program: string | null) {
+    this.path = controlPath(dataDir);
+    this.dataDir = dataDir;
     this.program = program;
+  }
+
+  private hasWaited(ms: number): boolean {
+    return systemClock.elapsed() > this.startedAt + ms;
   }
 
   async call(request: ControlRequest): Promise<unknown> {
     for (;;) {
       const response = await sendRequest(this.path, request);
       // A server that starts or stops did nothing: retry, with another server or one of ours.
-      if (response !== null && (!NOT_OPEN.includes(response.msg) || systemClock.elapsed() > this.deadline)) {
+      if (response !== null && (!NOT_OPEN.includes(response.msg) || this.hasWaited(IN_USE_MS))) {
         if (response.code !== 0) throw new Error(response.msg);
         return response.data;
       }
@@ -56,8 +68,14 @@ class AdminClient {
 
   /** Starts a server of our own, unless one is starting. @throws Error with its output where it failed */
   private ensureServer(): void {
+    if (this.program === null) {
+      if (!this.hasWaited(STARTING_MS)) return;
+      throw new Error(
+        `no exchange runs in the data folder "${this.dataDir}": start it, or name the folder with DATA_DIR`,
+      );
+    }
     if (this.own?.hasEnded === true) {
-      if (!this.own.foundFolderInUse || systemClock.elapsed() > this.deadline) throw new Error(this.own.failure());
+      if (!this.own.foundFolderInUse || this.hasWaited(IN_USE_MS)) throw new Error(this.own.failure());
       this.own = null;
     }
     this.own ??= new OwnServer(this.program);

@@ -52,7 +52,9 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   const { dataDir } = readConfig(process.env);
   return print(
-    await withServer(dataDir, PROGRAM, async (call) => call(requestOf(command, await resolveEmails(given, call)))),
+    await withServer(dataDir, command.does === "running" ? null : PROGRAM, async (call) =>
+      call(requestOf(command, await resolveEmails(given, call))),
+    ),
   );
 }
 

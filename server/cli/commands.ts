@@ -31,7 +31,10 @@ export interface AdminCommand {
   readonly args: readonly Field[];
   /** By name. */
   readonly options: Readonly<Record<string, Field>>;
-  /** The route that it calls; else "server", a command of control-handlers.ts, or "local", which needs no server. */
+  /**
+   * The route that it calls; else "server", a command of server-commands.ts, "running", one that is about the server that
+   * runs and starts none, or "local", which needs no server.
+   */
   readonly does: string;
 }
 
@@ -133,16 +136,16 @@ export const COMMANDS: readonly AdminCommand[] = [
     [USER],
     NOTE,
   ),
-  command("standby status", "server", "show this box, and the copy of its log on the NATS nodes"),
+  command("standby status", "running", "show this box, and the copy of its log on the NATS nodes"),
   command(
     "standby promote",
-    "server",
+    "running",
     "make this standby the active box: the one that is hands over",
     [],
     field("", "first", "flag"),
     field("", "stream_is_lost", "flag"),
   ),
-  command("standby demote", "server", "stop this active box, and let its standby go on"),
+  command("standby demote", "running", "stop this active box, and let its standby go on"),
   command("operator create", "server", "create an operator's account and print its password, once", [EMAIL]),
   command("operator grant", "server", "make an existing account an operator's", [EMAIL]),
   command("operator remove", "server", "make an operator's account an ordinary user's", [EMAIL]),
@@ -463,7 +466,7 @@ function timeOf(text: string): number | undefined {
 /** The request of a command whose email addresses are already replaced with ids. */
 export function requestOf({ words, does }: AdminCommand, given: readonly Given[]): ControlRequest {
   const values = new Map(given.map(({ field, value }) => [field.field, value]));
-  if (does === "server") return { command: words, args: given.map(argumentOf) };
+  if (does === "server" || does === "running") return { command: words, args: given.map(argumentOf) };
   const [method, template] = does.split(" ") as [string, string];
   const path = template.replaceAll(/:(\w+)/g, (_, name: string) => {
     const value = values.get(name);

@@ -48,7 +48,7 @@ export class NatsLink {
         const { message } = error as Error;
         if (/authorization|authentication|credential/i.test(message) && !/timeout/i.test(message))
           throw new RefusedSetup(`the nodes refuse us: ${message}`);
-        reminder.remind(`waiting for a NATS node: ${message}`);
+        reminder.remind(`waiting for a NATS node: ${message} (${settings.nodes.join(", ")})`);
         await delay(RECONNECT_MS);
       }
     }

@@ -24,12 +24,13 @@ export interface StandbyStatusOptions {
 /** Resolves with this box, the gate and the stream; the stream is null while the nodes don't respond. */
 export async function standbyStatus(options: StandbyStatusOptions): Promise<object> {
   const { replication, progress, behind, commitTimes } = options;
-  if (replication === null) return { role: "single", batch: progress.committedBatch };
+  if (replication === null) return { role: "single", pid: process.pid, batch: progress.committedBatch };
   const { status, settings, releaseTimes } = replication;
   const described = await replication.describe();
   return {
     role: "active",
     box: settings.box,
+    pid: process.pid,
     epoch: status.get("epoch"),
     batch: progress.appendedBatch,
     behind_batches: behind?.batches ?? 0,
@@ -58,6 +59,7 @@ export async function standingByStatus(replication: Replication): Promise<object
   return {
     role: role === "standby" ? role : "starting",
     box: settings.box,
+    pid: process.pid,
     epoch: status.get("epoch"),
     batch: status.get("batch"),
     behind_batches: status.behindBatches,

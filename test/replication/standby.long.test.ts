@@ -276,6 +276,10 @@ describe.skipIf(NO_NATS)("two boxes", () => {
     const env = nodes.settings("again", { ...both, STANDBY_BOX: "b", NETWORK: "off" });
     const off = await TestServer.refuse({ dataDir: standby.dataDir, env });
     expect([off.code, off.errors]).toEqual([1, expect.stringContaining("run the command on the active one")]);
+    // A question starts no box: it would lead.
+    const asked = await admin(active.dataDir, "standby", "status");
+    const why = `no exchange runs in the data folder "${active.dataDir}": start it, or name the folder with DATA_DIR\n`;
+    expect([asked.code, asked.errors]).toEqual([1, why]);
   });
 
   test("a standby gets the keys of the active box, and each new one", { timeout: 60_000 }, async () => {
