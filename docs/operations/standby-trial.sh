@@ -26,10 +26,12 @@ finish() {
 trap finish EXIT
 trap 'exit 0' INT TERM
 
-routes='' urls='' monitors=''
+routes='' urls_a='' urls_b='' monitors=''
 for n in 1 2 3; do
   routes="$routes${routes:+, }nats://127.0.0.1:$((base + 4 + n))"
-  urls="$urls${urls:+,}nats://127.0.0.1:$((base + 1 + n))"
+  # Each box names its own node first: a n1, b n2.
+  urls_a="$urls_a${urls_a:+,}nats://127.0.0.1:$((base + 1 + n))"
+  urls_b="$urls_b${urls_b:+,}nats://127.0.0.1:$((base + 2 + n % 3))"
   monitors="$monitors${monitors:+,}http://127.0.0.1:$((base + 7 + n))"
 done
 for n in 1 2 3; do
@@ -44,9 +46,9 @@ END
   pids="$! $pids"
 done
 
-export HOST=127.0.0.1 STANDBY_NATS="$urls" STANDBY_MONITOR="$monitors" STANDBY_SECRET="a secret of thirty-two characters, for a trial"
-# What all of the demo's bots need from one address.
-[ -z "$demo" ] || export RATE_LIMITS='{"address": 2000, "order_address": 100000}'
+export HOST=127.0.0.1 STANDBY_MONITOR="$monitors" STANDBY_SECRET="a secret of thirty-two characters, for a trial"
+# The demo's own settings, the same for both boxes: all of its bots come from one address.
+[ -z "$demo" ] || export RATE_LIMITS='{"address": 2000, "order_address": 100000}' DEPOSIT_INSTRUCTIONS=docs/operations/deposit-instructions.txt
 url_a=http://127.0.0.1:$base
 url_b=http://127.0.0.1:$((base + 1))
 
@@ -54,7 +56,8 @@ url_b=http://127.0.0.1:$((base + 1))
 start_box() {
   name=$1 port=$2
   shift 2
-  PORT=$port DATA_DIR=$folder/$name STANDBY_BOX=$name STANDBY_URL=http://127.0.0.1:$port "$@" >"$folder/$name.log" 2>&1 &
+  [ "$name" = a ] && urls=$urls_a || urls=$urls_b
+  PORT=$port DATA_DIR=$folder/$name STANDBY_NATS=$urls STANDBY_BOX=$name STANDBY_URL=http://127.0.0.1:$port "$@" >>"$folder/$name.log" 2>&1 &
   pids="$! $pids"
 }
 # Waits for at most five minutes until the command succeeds, or until box a has ended.
@@ -90,12 +93,22 @@ b=${pids%% *}
 wait_for ready '"alone":false'
 
 if [ -n "$demo" ]; then
-  wait_for grep -q "^The exchange is at" "$folder/a.log"
-  cat "$folder/a.log"
-else
-  echo "Try kill -9 $a"
+  wait_for grep -q "^With kill -9" "$folder/a.log"
+  grep -v "^With kill -9" "$folder/a.log"
+  # The demo goes on without its exchange.
+  a=$(sed -n 's/^With kill -9 \([0-9]*\) .*/\1/p' "$folder/a.log")
 fi
-echo "box a, active:   $url_a   log $folder/a.log"
-echo "box b, standby:  $url_b   log $folder/b.log"
-echo "Then ask the other box: curl $url_b/readyz. Ctrl-C ends everything."
-wait "$b"
+echo "box a, active:   $url_a   process $a   log $folder/a.log"
+echo "box b, standby:  $url_b   process $b   log $folder/b.log"
+echo "Try kill -9 $a, then curl $url_b/readyz. Ctrl-C ends everything."
+
+# As a supervisor does: what ends is started again, and follows the other one.
+again() {
+  sleep 1
+  start_box "$1" "$2" node dist/main.js
+  echo "box $1 has ended: started it again, process ${pids%% *}"
+}
+while sleep 1; do
+  kill -0 "$a" 2>/dev/null || { again a "$base"; a=${pids%% *}; }
+  kill -0 "$b" 2>/dev/null || { again b $((base + 1)); b=${pids%% *}; }
+done

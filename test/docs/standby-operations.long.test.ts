@@ -161,10 +161,12 @@ describe.skipIf(NO_NATS)("a pair", () => {
     const env = { PORT: String(port), ...(path === undefined ? {} : { NATS_SERVER_PATH: path }) };
     const trial = new Running("docs/operations/standby-trial.sh", [], fileURLToPath(ROOT), env);
     await trial.wrote(/Ctrl-C ends everything/, TRIAL_MS);
-    const [, a] = /^Try kill -9 (\d+)$/m.exec(trial.output)!;
+    const [, a] = /^Try kill -9 (\d+),/m.exec(trial.output)!;
     process.kill(Number(a), "SIGKILL");
     const ready = async (): Promise<unknown> => (await fetch(`http://${HOST}:${port + 1}/readyz`)).json();
     await eventually(async () => expect(await ready()).toMatchObject({ role: "active", epoch: 2 }), TAKEOVER_MS);
+    await trial.wrote(/^box a has ended: started it again/m);
+    await eventually(async () => expect(await ready()).toMatchObject({ alone: false }), TRIAL_MS);
     trial.interrupt();
     expect(await trial.exited).toBe(0);
   });
