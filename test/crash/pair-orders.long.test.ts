@@ -10,8 +10,10 @@ import { freePort } from "../../bench/support/free-port.ts";
 import { NatsCluster } from "../../bench/support/nats-cluster.ts";
 import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { tablesPath } from "../../server/util/data-folder.ts";
-import { expectEqual, keyed, paired, readiness, SYNC_MS, TestNodes } from "../replication/cluster.ts";
-import { NO_NATS } from "../replication/streamed-log.ts";
+import { keyed, paired, SYNC_MS, TestNodes, tableHashes } from "../replication/cluster.ts";
+import { hashesOf, journalBodies, NO_NATS } from "../replication/streamed-log.ts";
+import { admin } from "../support/admin.ts";
+import { eventually } from "../support/checks.ts";
 import { API_BASE } from "../support/client.ts";
 import { EFFORT } from "../support/projects.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
@@ -48,6 +50,11 @@ class Placer {
   private readonly terms: object;
   private next = 0;
   private again: number[] = [];
+  /** It places no orders from this one on. */
+  private limit = 0;
+  private socket: WebSocket | null = null;
+  private send: () => void = () => {};
+  private isStopping = false;
 
   constructor(ports: readonly number[], token: string, orders: number, terms: object) {
     this.ports = ports;
@@ -58,10 +65,21 @@ class Placer {
 
   /** Resolves once all are acknowledged. @throws AssertionError where a box contradicts the other or rejects an order */
   async run(): Promise<void> {
-    for (let at = 0; this.acknowledged < this.ids.length; at++) {
+    for (let at = 0; this.acknowledged < this.ids.length && !this.isStopping; at++) {
       await this.placeAt(this.ports[at % this.ports.length]!);
       await delay(RETRY_MS);
     }
+  }
+
+  /** Lets it place orders below this one. */
+  allow(limit: number): void {
+    this.limit = limit;
+    this.send();
+  }
+
+  stop(): void {
+    this.isStopping = true;
+    this.socket?.terminate();
   }
 
   /** At one box, for as long as it takes orders. */
@@ -80,6 +98,8 @@ class Placer {
         socket.send(JSON.stringify({ op: "order.batch", id: names[0], data: { operations } }));
       }
     };
+    this.socket = socket;
+    this.send = send;
     socket.on("open", send);
     socket.on("error", () => {});
     socket.on("message", (bytes: Buffer) => {
@@ -103,7 +123,8 @@ class Placer {
 
   private take(): number[] {
     if (this.again.length > 0) return this.again.splice(0, BATCH);
-    const names = Array.from({ length: Math.min(BATCH, this.ids.length - this.next) }, (_, i) => this.next + i);
+    const count = Math.max(0, Math.min(BATCH, this.limit - this.next));
+    const names = Array.from({ length: count }, (_, i) => this.next + i);
     this.next += names.length;
     return names;
   }
@@ -203,25 +224,34 @@ test.skipIf(NO_NATS)(
       return new Placer(ports, tokenOf(name), shares, terms);
     };
     const placers = [place("buyer", BUY), place("seller", SELL)];
-    const acknowledged = (): number => placers.reduce((sum, placer) => sum + placer.acknowledged, 0);
     const running = Promise.all(placers.map((placer) => placer.run()));
+    onTestFinished(() => {
+      for (const placer of placers) placer.stop();
+    });
+    running.catch(() => {});
     const until = async (isThere: () => boolean): Promise<void> => {
       while (!isThere()) await Promise.race([delay(RETRY_MS), running]);
     };
     const took: number[] = [];
     let active = 0;
+    const part = Math.floor(shares / (TAKEOVERS + 1));
     for (let takeover = 1; takeover <= TAKEOVERS; takeover++) {
-      await until(() => acknowledged() >= (takeover * ORDERS) / (TAKEOVERS + 1));
+      // Some are left for the box that takes over: a client waits for nothing else.
+      const limit = Math.min(shares, Math.floor((takeover + 0.5) * part));
+      for (const placer of placers) placer.allow(limit);
+      await until(() => placers.some((placer) => placer.acknowledged >= takeover * part));
       for (const placer of placers) placer.takeGap();
       await servers[active]!.kill();
-      const before = acknowledged();
-      await until(() => acknowledged() > before + 2 * IN_FLIGHT * BATCH || acknowledged() === ORDERS);
+      const before = placers.map((placer) => placer.acknowledged);
+      for (const count of before) expect(count, "orders are under way at the kill").toBeLessThan(limit);
+      await until(() => placers.every((placer, i) => placer.acknowledged > before[i]!));
       took.push(Math.round(Math.max(...placers.map((placer) => placer.takeGap()))));
       servers[active] = start(active);
       active = 1 - active;
       await paired(servers[active]!, SYNC_MS);
       await keyed(servers[1 - active]!);
     }
+    for (const placer of placers) placer.allow(shares);
     await running;
     took.sort((a, b) => a - b);
     console.log(
@@ -229,11 +259,16 @@ test.skipIf(NO_NATS)(
         `${took.at(-1)} ms at most; ${placers.reduce((sum, { sentTwice }) => sum + sentTwice.size, 0)} sent again`,
     );
     expect(took.at(-1)).toBeLessThan(TAKEOVER_MS);
-    while ((await readiness(servers[1 - active]!))["behind_batches"] !== 0) await delay(RETRY_MS);
+    const [a, b] = boxes.map(({ dataDir }) => dataDir) as [string, string];
+    await eventually(async () => {
+      expect(hashesOf(journalBodies(b))).toEqual(hashesOf(journalBodies(a)));
+      expect(tableHashes(b)).toEqual(tableHashes(a));
+    }, SYNC_MS);
+    // What the active box writes as it stops, it has alone.
     await servers[1 - active]!.stop();
     await servers[active]!.stop();
-    await expectEqual(boxes[0]!.dataDir, boxes[1]!.dataDir);
-    for (const { dataDir } of boxes) {
+    for (const dataDir of [a, b]) {
+      expect((await admin(dataDir, "verify")).code).toBe(0);
       for (const [i, placer] of placers.entries()) expectAll(dataDir, i + 1, placer);
     }
   },
