@@ -68,6 +68,8 @@ export interface Config {
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const given = readEnvironment(env);
   const urls = readUrls(given);
+  const secondFactor = given.REQUIRE_OPERATOR_SECOND_FACTOR ?? (isLoopback(given.HOST) ? "off" : "on");
+  const depositInstructions = readDepositInstructions(given.DEPOSIT_INSTRUCTIONS);
   return {
     network: given.NETWORK === "on",
     host: given.HOST,
@@ -92,11 +94,14 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     logLevel: given.LOG_LEVEL,
     tls: readTls(given),
     twoPersonRule: readTwoPersonRule(given.TWO_PERSON_RULE),
-    operatorsNeedSecondFactor:
-      (given.REQUIRE_OPERATOR_SECOND_FACTOR ?? (isLoopback(given.HOST) ? "off" : "on")) === "on",
-    depositInstructions: readDepositInstructions(given.DEPOSIT_INSTRUCTIONS),
+    operatorsNeedSecondFactor: secondFactor === "on",
+    depositInstructions,
     withdrawalAddress: readWithdrawalAddress(given.WITHDRAWAL_ADDRESS),
-    standby: readStandby(given),
+    standby: readStandby(given, {
+      PUBLIC_URL: urls.publicUrl,
+      REQUIRE_OPERATOR_SECOND_FACTOR: secondFactor,
+      DEPOSIT_INSTRUCTIONS: depositInstructions,
+    }),
   };
 }
 

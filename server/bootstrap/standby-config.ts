@@ -1,5 +1,6 @@
 /** The settings of a second box, STANDBY_*: checks what environment.ts can't. Without STANDBY_NATS there is none. */
 import { hostname } from "node:os";
+import packageJson from "../../package.json" with { type: "json" };
 import { ConfigError } from "../errors.ts";
 import type { ReplicationSettings } from "../replication/types.ts";
 import { Environment } from "./environment.ts";
@@ -10,8 +11,13 @@ const NAME_RULE = "must have 1 to 32 characters of a-z, 0-9 and -";
 const DEFAULT_PORT = 4222;
 const MIN_SECRET = 32;
 
+/** What is in force where the environment alone doesn't say it: it depends on others, or is in a file. */
+export type InForce = Readonly<
+  Record<"PUBLIC_URL" | "REQUIRE_OPERATOR_SECOND_FACTOR" | "DEPOSIT_INSTRUCTIONS", string | null>
+>;
+
 /** Null on a single box. @throws ConfigError */
-export function readStandby(given: Environment): ReplicationSettings | null {
+export function readStandby(given: Environment, inForce: InForce): ReplicationSettings | null {
   if (given.STANDBY_NATS === undefined) return null;
   const { nodes, isTls, user, password } = readNodes(given.STANDBY_NATS);
   const [caFile, certFile, keyFile, credsFile] = FILES.map((name) => readFileName(name, given[name]));
@@ -39,37 +45,23 @@ export function readStandby(given: Environment): ReplicationSettings | null {
     takeover: given.STANDBY_TAKEOVER,
     replicas: given.STANDBY_REPLICAS,
     monitors: readMonitors(given.STANDBY_MONITOR),
-    shared: sharedOf(given),
+    version: packageJson.version,
+    shared: sharedOf(given, inForce),
   };
 }
 
 /** What a box has for itself. The boxes compare all others. */
 const OF_A_BOX: ReadonlySet<string> = new Set<keyof Environment>([
-  ...([
-    "NETWORK",
-    "HOST",
-    "PORT",
-    "TLS_CERT",
-    "TLS_KEY",
-    "DATA_DIR",
-    "ENGINE_THREADS",
-    "SEED_FILE",
-    "LOG_LEVEL",
-  ] as const),
+  ...(["NETWORK", "HOST", "PORT", "TLS_CERT", "TLS_KEY", "DATA_DIR", "ENGINE_THREADS", "SEED_FILE"] as const),
   ...(["STANDBY_NATS", "STANDBY_NATS_CREDS", "STANDBY_NATS_CA", "STANDBY_NATS_CERT", "STANDBY_NATS_KEY"] as const),
-  ...(["STANDBY_SECRET", "STANDBY_NAME", "STANDBY_BOX", "STANDBY_URL", "STANDBY_MONITOR"] as const),
+  ...(["STANDBY_SECRET", "STANDBY_NAME", "STANDBY_BOX", "STANDBY_URL", "STANDBY_MONITOR", "LOG_LEVEL"] as const),
 ]);
-/** Files may have other names on the other box. */
-const OF_A_FILE: ReadonlySet<string> = new Set<keyof Environment>(["DEPOSIT_INSTRUCTIONS"]);
 
 /** By name; "" for what isn't set. */
-function sharedOf(given: Environment): Record<string, string> {
+function sharedOf(given: Environment, inForce: InForce): Record<string, string> {
+  const values = { ...given, ...inForce };
   const names = Object.keys(Environment.properties).filter((name) => !OF_A_BOX.has(name));
-  const textOf = (name: string): string => {
-    const value = given[name as keyof Environment];
-    return value === undefined ? "" : OF_A_FILE.has(name) ? "set" : String(value);
-  };
-  return Object.fromEntries(names.map((name) => [name, textOf(name)]));
+  return Object.fromEntries(names.map((name) => [name, String(values[name as keyof Environment] ?? "")]));
 }
 
 const FILES = ["STANDBY_NATS_CA", "STANDBY_NATS_CERT", "STANDBY_NATS_KEY", "STANDBY_NATS_CREDS"] as const;

@@ -13,8 +13,8 @@ import { controlPath, FOLDER_IN_USE } from "../util/data-folder.ts";
 const NOT_OPEN: readonly string[] = [STARTING, STOPPING];
 /** How long another server may hold the folder without accepting requests, because it starts or stops. */
 const IN_USE_MS = 30_000;
-/** How soon a server that starts takes requests, as a rule: sooner, nothing says that none runs. */
-const STARTING_MS = 2_000;
+/** For how long nothing may respond between two servers, of which the first has ended: then none runs, or it is starting. */
+const RESTART_MS = 2_000;
 const RETRY_MS = 25;
 /** How many characters of a server's last output are kept to explain why it ended. */
 const MAX_OUTPUT = 4_000;
@@ -41,6 +41,8 @@ class AdminClient {
   private readonly dataDir: string;
   private readonly program: string | null;
   private readonly startedAt = systemClock.elapsed();
+  /** When a server responded last, whatever it said. */
+  private respondedAt = this.startedAt;
   private own: OwnServer | null = null;
 
   constructor(dataDir: string, program: string | null) {
@@ -49,13 +51,14 @@ class AdminClient {
     this.program = program;
   }
 
-  private hasWaited(ms: number): boolean {
-    return systemClock.elapsed() > this.startedAt + ms;
+  private hasWaited(ms: number, since = this.startedAt): boolean {
+    return systemClock.elapsed() > since + ms;
   }
 
   async call(request: ControlRequest): Promise<unknown> {
     for (;;) {
       const response = await sendRequest(this.path, request);
+      if (response !== null) this.respondedAt = systemClock.elapsed();
       // A server that starts or stops did nothing: retry, with another server or one of ours.
       if (response !== null && (!NOT_OPEN.includes(response.msg) || this.hasWaited(IN_USE_MS))) {
         if (response.code !== 0) throw new Error(response.msg);
@@ -69,10 +72,9 @@ class AdminClient {
   /** Starts a server of our own, unless one is starting. @throws Error with its output where it failed */
   private ensureServer(): void {
     if (this.program === null) {
-      if (!this.hasWaited(STARTING_MS)) return;
-      throw new Error(
-        `no exchange runs in the data folder "${this.dataDir}": start it, or name the folder with DATA_DIR`,
-      );
+      if (!this.hasWaited(RESTART_MS, this.respondedAt)) return;
+      const { dataDir } = this;
+      throw new Error(`no exchange responds in "${dataDir}": start it, or name the data folder with DATA_DIR`);
     }
     if (this.own?.hasEnded === true) {
       if (!this.own.foundFolderInUse || this.hasWaited(IN_USE_MS)) throw new Error(this.own.failure());

@@ -16,7 +16,7 @@ import { Publisher } from "./publisher.ts";
 import type { Pulse } from "./pulse.ts";
 import type { Say } from "./reminder.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
-import { holdsLog } from "./settings.ts";
+import { holdsLog, onlyByCommand } from "./settings.ts";
 import { Shipper } from "./shipper.ts";
 import { readStandbyFile, removeStandbyFile, type StandbyFile, writeStandbyFile } from "./standby-file.ts";
 import { StandbyReports } from "./standby-reports.ts";
@@ -90,6 +90,7 @@ export async function lead(options: ActiveOptions): Promise<void> {
       report({ kind: "resigning", to: successor });
     },
   });
+  box.obstacle = () => succession.obstacle() ?? onlyByCommand(settings);
   const roleNow = watchGateway(mailbox, options.pulse);
   box.beActive(epoch, {
     own: () => {

@@ -7,12 +7,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Msg } from "@nats-io/transport-node";
 import Type from "typebox";
 import { systemClock } from "../../engine/util/clock.ts";
-import packageJson from "../../package.json" with { type: "json" };
 import type { NatsLink } from "./connection.ts";
 import { contentOf } from "./core-message.ts";
 import { RefusedSetup } from "./errors.ts";
 import { BEAT_MS, CALL_TIMEOUT_MS, SUSPICION_MS, UNHEARD_MS } from "./limits.ts";
-import { differing, SettingPrints } from "./setting-prints.ts";
+import { differing, type SettingPrints } from "./setting-prints.ts";
 import { namesOf } from "./settings.ts";
 import { BEAT_ROLES, type OtherBox, type ReplicationSettings } from "./types.ts";
 
@@ -38,7 +37,7 @@ const Content = Type.Object({
   hears: Type.Optional(Type.Boolean()),
   /** Of the program, and fingerprints of the settings that both boxes must have alike. */
   version: Type.Optional(Type.String({ maxLength: 32 })),
-  settings: Type.Optional(SettingPrints),
+  settings: Type.Optional(Type.Unknown()),
 });
 /** What a box says of itself. */
 export type Beat = Type.Static<typeof Content>;
@@ -60,7 +59,7 @@ interface Heard {
 
 interface BeatsOptions {
   readonly link: NatsLink;
-  readonly settings: Pick<ReplicationSettings, "name" | "box" | "url">;
+  readonly settings: Pick<ReplicationSettings, "name" | "box" | "url" | "version">;
   /** What this box says of itself; null while it says nothing. */
   readonly own: () => OwnBeat | null;
   /** The fingerprint of its keys, and those of its settings. */
@@ -78,6 +77,7 @@ export class Beats {
   private readonly link: NatsLink;
   private readonly box: string;
   private readonly url: string | null;
+  private readonly version: string;
   private readonly subject: string;
   private readonly callSubject: string;
   private readonly own: () => OwnBeat | null;
@@ -92,8 +92,9 @@ export class Beats {
   private heardSince = Number.POSITIVE_INFINITY;
 
   constructor({ link, settings, own, keys, prints, onBeat }: BeatsOptions) {
-    const { name, box, url } = settings;
+    const { name, box, url, version } = settings;
     this.link = link;
+    this.version = version;
     this.keys = keys;
     this.prints = prints;
     this.box = box;
@@ -177,7 +178,7 @@ export class Beats {
   others(): readonly OtherBox[] {
     const own = this.keys();
     return this.current().map(({ beat, clockMs }) => {
-      const { box, role, url, node, epoch, batch, keys, version = null, settings = {} } = beat;
+      const { box, role, url, node, epoch, batch, keys, version = null, settings } = beat;
       const settings_differ = differing(this.prints, settings);
       return {
         box,
@@ -223,9 +224,8 @@ export class Beats {
     if (this.link.nc.isClosed()) return;
     const own = this.own();
     if (own === null) return;
-    const { instance, box, url, prints: settings } = this;
+    const { instance, box, url, version, prints: settings } = this;
     const { node } = this.link;
-    const { version } = packageJson;
     const beat: Beat = {
       instance,
       box,

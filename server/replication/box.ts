@@ -47,6 +47,8 @@ export class Box {
   private grantResign: Granter = refuse;
   private grantCopy: Granter = refuse;
 
+  /** What speaks against the standby's taking over, for an operator; null where nothing does. */
+  obstacle: () => string | null = () => "this box is starting";
   /** Its fingerprint, as of the last second. */
   keysPrint = "";
   readonly keys: KeyFiles;

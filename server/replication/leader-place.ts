@@ -3,8 +3,9 @@
  * active asks it to step down while its node is the one that a box uses and another node is nobody's.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import { systemClock } from "../../engine/util/clock.ts";
 import type { Box } from "./box.ts";
-import { API_TIMEOUT_MS, LEADER_CHECK_MS, LEADER_SETTLES_MS, MAX_STEP_DOWNS } from "./limits.ts";
+import { API_TIMEOUT_MS, LEADER_CHECK_MS, LEADER_SETTLES_MS, MAX_STEP_DOWNS, STEP_DOWNS_MS } from "./limits.ts";
 import type { Say } from "./reminder.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
 
@@ -12,8 +13,8 @@ export class LeaderPlace {
   private readonly box: Box;
   private readonly status: ReplicationStatus;
   private readonly say: Say;
-  /** In vain, one after the other. */
-  private stepDowns = 0;
+  /** When leaders were asked to step down within the last STEP_DOWNS_MS, ms. */
+  private stepDowns: readonly number[] = [];
 
   constructor(box: Box, status: ReplicationStatus, say: Say) {
     this.box = box;
@@ -48,12 +49,12 @@ export class LeaderPlace {
     const used = new Set([link.node, ...beats.others().map(({ node }) => node)]);
     const isFree = place.others.some((node) => !used.has(node));
     // Beside the standby is better than here, where there is nothing else.
-    if (!(isFree ? used.has(place.leader) : place.leader === link.node)) {
-      this.stepDowns = 0;
-      return;
-    }
-    if (place.others.length === 0 || this.stepDowns >= MAX_STEP_DOWNS) return;
-    this.stepDowns++;
+    if (!(isFree ? used.has(place.leader) : place.leader === link.node)) return;
+    const now = systemClock.elapsed();
+    this.stepDowns = this.stepDowns.filter((at) => now - at < STEP_DOWNS_MS);
+    // Each is a pause. A node that comes and goes doesn't make the others elect again and again.
+    if (place.others.length === 0 || this.stepDowns.length >= MAX_STEP_DOWNS) return;
+    this.stepDowns = [...this.stepDowns, now];
     this.say("info", `the node ${place.leader}, which leads the stream, is used by a box: asking for another leader`);
     await link.nc.request(`$JS.API.STREAM.LEADER.STEPDOWN.${stream.names.stream}`, "", { timeout: API_TIMEOUT_MS });
   }

@@ -26,10 +26,12 @@ export const START_HUNG_MS = 120_000;
 /** An active that doesn't hear a standby for so long says in the stream that it is there, and how often, ms: beats may be lost alone. */
 export const UNHEARD_MS = 300;
 export const ALIVE_MS = 500;
-/** When the place of the stream's leader is looked at, ms: at least so often, so soon after an election; how often in vain it is asked. */
+/** When the place of the stream's leader is looked at, ms: at least so often, and so soon after an election. */
 export const LEADER_CHECK_MS = 10_000;
 export const LEADER_SETTLES_MS = 1_000;
+/** How often a leader is asked to step down within this time, ms. */
 export const MAX_STEP_DOWNS = 6;
+export const STEP_DOWNS_MS = 600_000;
 /** How often a standby looks whether the active box is another one, ms. */
 export const ACTIVE_CHECK_MS = 100;
 /** How often an active looks whether its standby is lost, ms. */

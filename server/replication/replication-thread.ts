@@ -32,7 +32,15 @@ import { roleOf } from "./role.ts";
 import { Standby } from "./standby.ts";
 import { readStandbyFile, writeStandbyFile } from "./standby-file.ts";
 import { syncLog } from "./sync.ts";
-import type { CopySetup, Promotion, ReplicationReport, ReplicationSetup, Role, StreamFacts } from "./types.ts";
+import {
+  type CopySetup,
+  type Promotion,
+  type ReplicationReport,
+  type ReplicationSetup,
+  type Role,
+  type StreamFacts,
+  TAKEOVER_READY,
+} from "./types.ts";
 
 const setup = workerData as ReplicationSetup;
 const { settings, dataDir, journalPath, durability } = setup;
@@ -63,17 +71,19 @@ async function run(): Promise<void> {
     const { fault } = await checkSync(settings.monitors);
     if (fault !== null) throw new RefusedSetup(fault);
   }
-  box = new Box(link, settings, setup.keys, say);
-  const { beats, stream } = box;
+  const opened = new Box(link, settings, setup.keys, say);
+  box = opened;
+  const { beats, stream } = opened;
   mailbox.on("describe", () => {
-    const tell = (facts: StreamFacts | null): void => report({ kind: "stream", facts, boxes: beats.others() });
+    const tell = (facts: StreamFacts | null): void =>
+      report({ kind: "stream", facts, boxes: beats.others(), takeover: opened.obstacle() ?? TAKEOVER_READY });
     // A stream that is gone ends the thread elsewhere.
     stream.describe().then(tell, () => tell(null));
   });
   const lost = link.ended().then((why) => {
     throw new BrokenStream(`the connection to NATS ended: ${why}`);
   });
-  await Promise.race([lost, beOf(box)]);
+  await Promise.race([lost, beOf(opened)]);
   end();
 }
 

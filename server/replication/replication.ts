@@ -22,9 +22,12 @@ import type {
 const NAME = "replication";
 
 interface Described {
+  readonly takeover: string;
   readonly stream: StreamFacts | null;
   readonly boxes: readonly OtherBox[];
 }
+
+const UNKNOWN: Described = { takeover: "unknown: the thread doesn't respond", stream: null, boxes: [] };
 
 export interface ReplicationOptions {
   readonly worker: Worker;
@@ -170,9 +173,11 @@ export class Replication {
 
   /** The stream as it is now, null while the nodes don't respond, and the other boxes. */
   async describe(): Promise<Described> {
-    return this.askFor<Described>({ kind: "describe" }, DESCRIBE_MS, { stream: null, boxes: [] }, (report) =>
-      report.kind === "stream" ? { value: { stream: report.facts, boxes: report.boxes } } : null,
-    );
+    return this.askFor<Described>({ kind: "describe" }, DESCRIBE_MS, UNKNOWN, (report) => {
+      if (report.kind !== "stream") return null;
+      const { takeover, facts: stream, boxes } = report;
+      return { value: { takeover, stream, boxes } };
+    });
   }
 
   private ask(request: ReplicationRequest): void {

@@ -2,7 +2,7 @@
  * Fingerprints of the settings that both boxes must have alike, for beats: a box that takes over with other ones would trade
  * differently. They tell nothing to whom has no secret. Pure.
  */
-import Type from "typebox";
+import { isObject } from "../util/is-object.ts";
 import type { Seal } from "./seal.ts";
 
 const LETTERS = 8;
@@ -10,10 +10,7 @@ const LETTERS = 8;
 const SECRET = "STANDBY_SECRET";
 
 /** By the setting's name. */
-export const SettingPrints = Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: LETTERS }), {
-  maxProperties: 128,
-});
-export type SettingPrints = Readonly<Type.Static<typeof SettingPrints>>;
+export type SettingPrints = Readonly<Record<string, string>>;
 
 /** @param settings values by name */
 export function printSettings(settings: Readonly<Record<string, string>>, seal: Seal): SettingPrints {
@@ -26,8 +23,12 @@ export function printSettings(settings: Readonly<Record<string, string>>, seal: 
   );
 }
 
-/** The names of the settings that differ. One that only one of the boxes has isn't compared: the other is of another version. */
-export function differing(own: SettingPrints, other: SettingPrints): string[] {
+/**
+ * The names of the settings that differ. One that only one of the boxes has isn't compared: the other is of another version.
+ * @param other what a beat has there, of whatever version
+ */
+export function differing(own: SettingPrints, other: unknown): string[] {
+  if (!isObject(other)) return [];
   const names = Object.keys(own).filter((name) => Object.hasOwn(other, name) && own[name] !== other[name]);
   return names.includes(SECRET) ? [SECRET] : names.sort();
 }

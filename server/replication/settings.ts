@@ -4,6 +4,10 @@ import type { ReplicationSettings } from "./types.ts";
 /** True where nothing is shown before other boxes have it. @param settings null on a single box */
 export const holdsLog = (settings: ReplicationSettings | null): boolean => settings !== null && settings.ack !== "none";
 
+/** What speaks against a takeover by itself; null where nothing does. */
+export const onlyByCommand = ({ takeover }: ReplicationSettings): string | null =>
+  takeover === "manual" ? "STANDBY_TAKEOVER is manual: only by command" : null;
+
 /** The names of an exchange's stream and of its subjects. */
 export interface StreamNames {
   readonly stream: string;

@@ -17,6 +17,7 @@ import type { Mailbox } from "./mailbox.ts";
 import { noteDifferences } from "./other-boxes.ts";
 import { Reminder, type Say } from "./reminder.ts";
 import type { ReplicationStatus } from "./replication-status.ts";
+import { onlyByCommand } from "./settings.ts";
 import { readStandbyFile, writeStandbyFile } from "./standby-file.ts";
 import { reportBatch } from "./standby-reports.ts";
 import type { ActiveBox, Promotion, ReplicationReport, ReplicationSettings } from "./types.ts";
@@ -103,6 +104,7 @@ export class Standby {
     const promoted = new Promise<Promotion>((resolve) => {
       this.promote = resolve;
     });
+    box.obstacle = () => this.obstacle();
     mailbox.on("promote", ({ how }) => void this.answer(how));
     report({ kind: "role", role: "standby" });
     const following = this.follow();
@@ -216,15 +218,14 @@ export class Standby {
   /** Says which settings aren't the active box's, once. */
   private compareOthers(): void {
     const { box, status, say } = this.options;
-    const active = box.beats.others().filter(({ role }) => role === "active");
+    const from = box.beats.active()?.box;
+    const active = box.beats.others().filter(({ role, box: name }) => role === "active" && name === from);
     noteDifferences(status, active);
-    for (const { box: from, settings_differ: names } of active) {
-      const text = names.join(", ");
-      if (text !== "" && text !== this.toldSettings) {
-        say("warn", `settings that must be the same on both boxes aren't those of the box ${from}: ${text}`);
-      }
-      this.toldSettings = text;
-    }
+    if (active.length === 0) return;
+    const text = active[0]!.settings_differ.join(", ");
+    if (text !== "" && text !== this.toldSettings)
+      say("warn", `settings that must be the same on both boxes aren't those of the box ${from}: ${text}`);
+    this.toldSettings = text;
   }
 
   /** Gets the active box's keys where this one has others. */
@@ -293,7 +294,7 @@ export class Standby {
     void this.check("").then((reason) => {
       // What was heard or written meanwhile comes first.
       if (this.isPromoted || !box.beats.isSilent || (reason === null && this.hasGrown())) return;
-      const unknown = reason === null && this.lacksKeys ? "it doesn't have the active box's keys yet" : null;
+      const unknown = reason === null && this.lacksKeys ? LACKS_KEYS : null;
       reason ??= unknown;
       if (reason !== null) return this.reminder.remind(`no box is active, and this one can't take over: ${reason}`);
       say("warn", `no active box was heard for ${SUSPICION_MS / 1_000} s: taking over`);
@@ -402,6 +403,12 @@ export class Standby {
     return this.whyNotNow();
   }
 
+  /** What would speak against a takeover by itself now. */
+  private obstacle(): string | null {
+    if (!this.isOpen) return this.isCopying ? "it waits for a copy of the active box's files" : "it is starting";
+    return this.whyNotKeys() ?? (this.lacksKeys ? LACKS_KEYS : null) ?? onlyByCommand(this.options.settings);
+  }
+
   private whyNotKeys(): string | null {
     const { box, dataDir } = this.options;
     const keys = readStandbyFile(dataDir)?.keys ?? "";
@@ -420,6 +427,7 @@ export class Standby {
 }
 
 const SILENT = "the nodes don't respond";
+const LACKS_KEYS = "it doesn't have the active box's keys yet";
 
 function wrongWay(how: Promotion, isLost: boolean, hasLog: boolean): string | null {
   if (!isLost) return how === "" ? null : `the stream is there: without --${how}`;

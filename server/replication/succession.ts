@@ -68,6 +68,12 @@ export class Succession {
     return boxes.filter(({ box }) => wanted === null || box === wanted);
   }
 
+  /** What speaks against each standby; null where nothing speaks against one. */
+  obstacle(): string | null {
+    const found = this.candidates(null);
+    return found.some((box) => this.whyNot(box) === null) ? null : this.why(found);
+  }
+
   private why(found: readonly OtherBox[]): string {
     const [first] = found;
     return first === undefined ? "no standby is heard" : (this.whyNot(first) ?? "no standby is ready");

@@ -32,6 +32,8 @@ export interface ReplicationSettings {
   readonly replicas: number;
   /** The nodes' monitoring addresses; none: nothing says whether the nodes sync each write. */
   readonly monitors: readonly string[];
+  /** Of the program. */
+  readonly version: string;
   /** Settings by name that must be the same on both boxes, beside those here. */
   readonly shared: Readonly<Record<string, string>>;
 }
@@ -98,6 +100,9 @@ export interface StreamFacts {
   readonly oldest_at: number;
 }
 
+/** Where the standby would take over by itself. */
+export const TAKEOVER_READY = "ready";
+
 /** Another box as its beats describe it. */
 export interface OtherBox {
   readonly box: string;
@@ -142,8 +147,13 @@ export interface LeadSetup {
 
 /** The thread's messages to the gateway. */
 export type ReplicationReport =
-  /** The response to "describe"; null while the nodes don't respond. */
-  | { readonly kind: "stream"; readonly facts: StreamFacts | null; readonly boxes: readonly OtherBox[] }
+  /** The response to "describe". The facts are null while the nodes don't respond; `takeover` is TAKEOVER_READY, or says why not. */
+  | {
+      readonly kind: "stream";
+      readonly facts: StreamFacts | null;
+      readonly boxes: readonly OtherBox[];
+      readonly takeover: string;
+    }
   | { readonly kind: "loaded" }
   /** What the box is. A standby that is promoted reports it again. */
   | { readonly kind: "role"; readonly role: Role }

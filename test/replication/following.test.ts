@@ -4,6 +4,7 @@ import { admin } from "../support/admin.ts";
 import { eventually } from "../support/checks.ts";
 import { Client, type OrderJson } from "../support/client.ts";
 import { scrape } from "../support/metrics.ts";
+import { PUBLIC_URL } from "../support/world.ts";
 import { bid, keyed, paired, readiness, TestNodes } from "./cluster.ts";
 import { journalBodies, NO_NATS } from "./streamed-log.ts";
 
@@ -13,7 +14,7 @@ describe.skipIf(NO_NATS)("a standby", () => {
   const nodes = TestNodes.use();
 
   test("has what is acknowledged, says who is active, and takes over once nobody is", async () => {
-    const both = { STANDBY_ACK: "standby" };
+    const both = { STANDBY_ACK: "standby", PUBLIC_URL };
     const { world, market, user } = await nodes.begin("pair", { ...both, STANDBY_BOX: "a", STANDBY_URL: URL_OF_A });
     const { server: active } = world;
     expect(await readiness(active)).toMatchObject({ status: "ok", role: "active", ack: "standby", alone: true });
@@ -27,6 +28,9 @@ describe.skipIf(NO_NATS)("a standby", () => {
     );
     const described = JSON.parse((await admin(standby.dataDir, "standby", "status")).out);
     expect(described).toMatchObject({ boxes: [{ box: "a", settings_differ: ["MAIL_INTERVAL", "MERGE_FEE"] }] });
+    const leading = JSON.parse((await admin(active.dataDir, "standby", "status")).out);
+    for (const { takeover } of [described, leading])
+      expect(takeover).toBe("STANDBY_TAKEOVER is manual: only by command");
     expect(described.boxes[0].version).toMatch(/^\d+\.\d+\.\d+$/);
     for (const box of [active, standby]) {
       await eventually(async () => {

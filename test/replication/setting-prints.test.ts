@@ -18,7 +18,7 @@ test("the names of the settings that differ, sorted", () => {
 
 test("a setting that one of them doesn't know belongs to another version", () => {
   expect(differing(own, printSettings({ MERGE_FEE: "0", LATER: "1" }, seal))).toEqual([]);
-  expect(differing(own, {})).toEqual([]);
+  for (const other of [{}, undefined, null, 7, [own]]) expect(differing(own, other)).toEqual([]);
 });
 
 test("with another secret that is all", () => {

@@ -34,8 +34,16 @@ describe("settings", () => {
       takeover: "auto",
       replicas: 3,
       monitors: [],
+      version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
       shared: expect.objectContaining({ MERGE_FEE: "0", STANDBY_LOST: "alone:10", SMTP_URL: "" }),
     });
+    // What is in force, not what was written.
+    const shared = (env: Record<string, string>) => standby(env)?.shared;
+    const url = { PUBLIC_URL: "HTTPS://Exchange.example.com/" };
+    expect(shared(url)).toMatchObject({ PUBLIC_URL: "https://exchange.example.com" });
+    expect(shared({})).toMatchObject({ PUBLIC_URL: "http://127.0.0.1:8080", REQUIRE_OPERATOR_SECOND_FACTOR: "off" });
+    expect(shared({ HOST: "0.0.0.0" })).toMatchObject({ REQUIRE_OPERATOR_SECOND_FACTOR: "on" });
+    expect(Object.keys(shared({ STANDBY_URL: "http://a.example.com" })!)).not.toContain("STANDBY_URL");
     const one = { STANDBY_NATS: "tls://me:p%40ss@nats.example.com", STANDBY_MONITOR: "http://10.0.0.1:8222" };
     expect(standby({ ...one, STANDBY_REPLICAS: "1", STANDBY_ACK: "none", STANDBY_NAME: "test-2" })).toMatchObject({
       ...{ nodes: ["nats.example.com:4222"], user: "me", password: "p@ss", name: "test-2", ack: "none", replicas: 1 },

@@ -278,7 +278,7 @@ describe.skipIf(NO_NATS)("two boxes", () => {
     expect([off.code, off.errors]).toEqual([1, expect.stringContaining("run the command on the active one")]);
     // A question starts no box: it would lead.
     const asked = await admin(active.dataDir, "standby", "status");
-    const why = `no exchange runs in the data folder "${active.dataDir}": start it, or name the folder with DATA_DIR\n`;
+    const why = `no exchange responds in "${active.dataDir}": start it, or name the data folder with DATA_DIR\n`;
     expect([asked.code, asked.errors]).toEqual([1, why]);
   });
 
@@ -322,6 +322,14 @@ describe.skipIf(NO_NATS)("two boxes", () => {
     expect(existsSync(keyFolder(standby.dataDir))).toBe(false);
     await standby.logged(({ msg }) => msg.endsWith("aren't those of the box a: STANDBY_SECRET"));
     await paired(active);
+    const takeovers = [active, standby].map(async ({ dataDir }) => {
+      const { out } = await admin(dataDir, "standby", "status");
+      return JSON.parse(out).takeover as string;
+    });
+    expect(await Promise.all(takeovers)).toEqual([
+      "the box c has other keys",
+      "this box has other keys than the box that it followed: copy that one's keys/ here first",
+    ]);
     await active.kill();
     await eventually(async () => {
       const { code, errors } = await admin(standby.dataDir, "standby", "promote");
