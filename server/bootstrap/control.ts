@@ -3,7 +3,7 @@ import { Histogram } from "../../engine/util/histogram.ts";
 import { createControlHandlers } from "../control/control-handlers.ts";
 import { ControlSocket } from "../control/control-socket.ts";
 import type { Logger } from "../logger.ts";
-import { demote, standbyStatus } from "../replication/standby-status.ts";
+import { demote, keysCopied, standbyStatus } from "../replication/standby-status.ts";
 import { controlPath } from "../util/data-folder.ts";
 import type { AccountServices } from "./account-services.ts";
 import type { Config } from "./config.ts";
@@ -33,6 +33,7 @@ export function openControlSocket({ config, gateway, trading, identity, threads,
     routes: gateway.routes,
     admission: gateway.admission,
     reads: exchange.reads,
+    keysCopied: () => keysCopied(replication),
     demote: () => demote(replication),
     standbyStatus: () => standbyStatus({ replication, progress, behind: heldLog, commitTimes }),
   });

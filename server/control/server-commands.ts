@@ -25,6 +25,8 @@ export interface ServerCommandOptions {
   readonly factors: SecondFactors;
   readonly factorSettings: SecondFactorSettings;
   readonly writer: LogWriter;
+  /** Resolves once the standby has the keys, or in vain, with what an operator reads; null on a single box. */
+  readonly keysCopied: () => Promise<string | null>;
   /** This box and the copy of its log. */
   readonly standbyStatus: () => Promise<object>;
   /** Resolves once this box hands over to a standby. @throws ApiError 40900 with why it doesn't */
@@ -38,6 +40,10 @@ const checkEmail = compileSchema(EmailOnly);
 
 /** 128 bits. */
 const PASSWORD_BYTES = 16;
+
+/** @param standby what it says of a new key; null on a single box */
+const withStandby = (result: object, standby: string | null): object =>
+  standby === null ? result : { ...result, standby };
 
 /** The commands by name. */
 export function createServerCommands(options: ServerCommandOptions): ReadonlyMap<string, Command> {
@@ -61,16 +67,19 @@ export function createServerCommands(options: ServerCommandOptions): ReadonlyMap
       async (_args, context) => {
         const kid = await keys.rotate(context.now);
         await writer.write([], [auditLine(context, { action: "keys.rotate", userId: null, details: { kid } })]);
-        return { kid };
+        return withStandby({ kid }, await options.keysCopied());
       },
     ],
     [
       "keys rotate-second-factors",
       async (_args, context) => {
-        const rotated = await factors.rotateKey(context.now);
+        let standby: string | null = null;
+        const rotated = await factors.rotateKey(context.now, async () => {
+          standby = await options.keysCopied();
+        });
         const change = { action: "keys.rotate_second_factors", userId: null, details: rotated };
         await writer.write([], [auditLine(context, change)]);
-        return rotated;
+        return withStandby(rotated, standby);
       },
     ],
     [

@@ -75,6 +75,7 @@ async function run(): Promise<void> {
   box = opened;
   const { beats, stream } = opened;
   mailbox.on("describe", () => {
+    opened.lookAtKeys();
     const tell = (facts: StreamFacts | null): void =>
       report({ kind: "stream", facts, boxes: beats.others(), takeover: opened.obstacle() ?? TAKEOVER_READY });
     // A stream that is gone ends the thread elsewhere.

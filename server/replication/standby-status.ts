@@ -1,7 +1,10 @@
 /** What an operator reads about this box and the copy of its log: `admin standby status`, and the fields of /readyz. */
+import { setTimeout as delay } from "node:timers/promises";
 import type { LogProgress } from "../../engine/log/progress.ts";
+import { systemClock } from "../../engine/util/clock.ts";
 import type { Histogram } from "../../engine/util/histogram.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
+import { KEYS_COPY_MS, KEYS_POLL_MS } from "./limits.ts";
 import type { Replication } from "./replication.ts";
 
 const MICROS_PER_MS = 1_000;
@@ -51,6 +54,19 @@ export async function demote(replication: Replication | null): Promise<object> {
   const result = await replication.demote();
   if ("reason" in result) throw new ApiError(ErrorKind.conflict, result.reason);
   return { box: replication.settings.box, to: result.to };
+}
+
+/** Resolves once the standbys have this box's keys, or after a few seconds, with what an operator reads; null on a single box. */
+export async function keysCopied(replication: Replication | null): Promise<string | null> {
+  if (replication === null) return null;
+  for (const since = systemClock.elapsed(); ; await delay(KEYS_POLL_MS)) {
+    const { boxes } = await replication.describe();
+    const standbys = boxes.filter(({ role }) => role === "standby");
+    if (standbys.length === 0) return "none is heard";
+    const missing = standbys.find((standby) => !standby.keys_equal);
+    if (missing === undefined) return "has the new key";
+    if (systemClock.elapsed() - since > KEYS_COPY_MS) return `the box ${missing.box} doesn't have the new key yet`;
+  }
 }
 
 /** Resolves with this box while it isn't active, and with the stream; that is null while the nodes don't respond. */

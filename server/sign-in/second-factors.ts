@@ -201,10 +201,15 @@ export class SecondFactors {
     return ids.map((id) => ({ kind: "update", table: "recovery_codes", id, set: { endedAt: now } }));
   }
 
-  /** Encrypts all secrets with a new key. @returns the key's id, and the number of secrets */
-  async rotateKey(now: number): Promise<{ key: string; sealed: number }> {
+  /**
+   * Encrypts all secrets with a new key. @returns the key's id, and the number of secrets
+   * @param copied resolves once other boxes have the key, or don't get it in time
+   */
+  async rotateKey(now: number, copied: () => Promise<unknown>): Promise<{ key: string; sealed: number }> {
     const { keys, writer } = this.options;
     const key = await keys.rotate(now);
+    // A standby that has the log and not the key could open no secret.
+    await copied();
     const writes: RequestedWrite[] = [];
     for (const mine of [...this.factors.values()]) {
       for (const row of mine.values()) {

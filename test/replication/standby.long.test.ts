@@ -293,9 +293,12 @@ describe.skipIf(NO_NATS)("two boxes", () => {
     await expectEqualKeys();
     const [before] = Object.keys(keysOf(active.dataDir));
     expect(statSync(join(keyFolder(standby.dataDir), before!)).mode & 0o777).toBe(0o600);
-    expect((await admin(active.dataDir, "keys", "rotate")).code).toBe(0);
-    await expectEqualKeys();
-    expect(Object.keys(keysOf(standby.dataDir)).length).toBe(2);
+    for (const command of ["rotate", "rotate-second-factors"]) {
+      const rotated = await admin(active.dataDir, "keys", command);
+      expect([rotated.code, JSON.parse(rotated.out)]).toMatchObject([0, { standby: "has the new key" }]);
+      expect(keysOf(standby.dataDir)).toEqual(keysOf(active.dataDir));
+    }
+    expect(Object.keys(keysOf(standby.dataDir)).length).toBe(3);
     const { out } = await admin(active.dataDir, "standby", "status");
     await eventually(async () => {
       expect(JSON.parse(out)).toMatchObject({ boxes: [{ box: "b", role: "standby" }] });
