@@ -30,8 +30,8 @@ export const ALIVE_MS = 500;
 export const LEADER_CHECK_MS = 10_000;
 export const LEADER_SETTLES_MS = 1_000;
 /** How often a leader is asked to step down within this time, ms. */
-export const MAX_STEP_DOWNS = 6;
-export const STEP_DOWNS_MS = 600_000;
+export const MAX_STEP_DOWNS = 4;
+export const STEP_DOWNS_MS = 40_000;
 /** How often a standby looks whether the active box is another one, ms. */
 export const ACTIVE_CHECK_MS = 100;
 /** How often an active looks whether its standby is lost, ms. */
@@ -58,6 +58,9 @@ export const COPY_SPARE_BYTES = 2 ** 28;
 /** How often a box looks at its keys, and a standby asks again that could not get the active box's, ms. */
 export const KEYS_CHECK_MS = 1_000;
 export const KEYS_RETRY_MS = 5_000;
+/** For how long a command that makes a key waits for the standby to have it, and how often it looks, ms. */
+export const KEYS_COPY_MS = 10_000;
+export const KEYS_POLL_MS = 50;
 /** How long a start waits for a box that takes calls, ms. */
 export const CALL_TIMEOUT_MS = 500;
 /** A standby that an active says is behind reads the stream after so long, ms: the message may be on its way. */

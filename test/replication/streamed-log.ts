@@ -53,6 +53,16 @@ export class Nodes {
     return (await this.manager.streams.info(this.stream)).cluster?.leader;
   }
 
+  /** The leaders that the nodes elect from now on, the latest last. */
+  async elected(): Promise<readonly string[]> {
+    const leaders: string[] = [];
+    this.nc.subscribe(`$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.${this.stream}`, {
+      callback: (_error, message) => void leaders.push(message.json<{ leader: string }>().leader),
+    });
+    await this.nc.flush();
+    return leaders;
+  }
+
   /** Has the nodes elect another leader. */
   async stepDown(): Promise<void> {
     await this.nc.request(`$JS.API.STREAM.LEADER.STEPDOWN.${this.stream}`, "", { timeout: TIMEOUT_MS });
