@@ -1,3 +1,4 @@
+/** Reads one archive: its opening, and its batches from any on. Keeps no file open, and never writes. */
 import { closeSync, existsSync, fstatSync, openSync, readSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { assert } from "../util/assert.ts";

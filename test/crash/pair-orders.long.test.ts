@@ -4,10 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
 import { freePort } from "../../bench/support/free-port.ts";
-import { NatsCluster } from "../../bench/support/nats-cluster.ts";
 import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { tablesPath } from "../../server/util/data-folder.ts";
 import { keyed, paired, SYNC_MS, TestNodes, tableHashes } from "../replication/cluster.ts";
@@ -181,13 +180,11 @@ function expectAll(dataDir: string, user: number, { ids, sentTwice }: Placer): v
   }
 }
 
-test.skipIf(NO_NATS)(
-  "no acknowledged order is lost, doubled or out of sequence",
-  { timeout: 120_000 + TAKEOVERS * 60_000 + ORDERS },
-  async () => {
-    const nodes = new TestNodes();
-    nodes.cluster = await NatsCluster.start();
-    onTestFinished(() => nodes.cluster.end());
+describe.skipIf(NO_NATS)("a pair under load", () => {
+  const nodes = TestNodes.use();
+  test("no acknowledged order is lost, doubled or out of sequence", {
+    timeout: 120_000 + TAKEOVERS * 60_000 + ORDERS,
+  }, async () => {
     const boxes = ["a", "b"].map((name) => ({ name, dataDir: temporaryFolder() }));
     const ports = [await freePort(), await freePort()];
     const settings = (i: number): Record<string, string> =>
@@ -271,5 +268,5 @@ test.skipIf(NO_NATS)(
       expect((await admin(dataDir, "verify")).code).toBe(0);
       for (const [i, placer] of placers.entries()) expectAll(dataDir, i + 1, placer);
     }
-  },
-);
+  });
+});

@@ -83,7 +83,7 @@ describe.skipIf(NO_NATS)("nodes", () => {
     onTestFinished(() => world.server.kill());
     const stream = await Nodes.connect(nodes.cluster, "mended");
     const [user, market] = [world.user(), world.market()];
-    await stream.manager.streams.update("PX_mended", { num_replicas: 1 });
+    await stream.manager.streams.update(stream.stream, { num_replicas: 1 });
     await world.server.logged(
       ({ msg }) => msg.startsWith("the stream PX_mended is kept by 1 of the nodes"),
       2 * CHECK_MS,
@@ -91,7 +91,7 @@ describe.skipIf(NO_NATS)("nodes", () => {
     const order = terms(market, 0, 1, 4_000, 1);
     await expectRefused(post(user, order), 500, 50_000, /check before you retry/);
     await expectRefused(post(user, order), 503, 50_300);
-    await stream.manager.streams.update("PX_mended", { num_replicas: 3 });
+    await stream.manager.streams.update(stream.stream, { num_replicas: 3 });
     await world.server.logged(({ msg }) => msg.startsWith("the copy of the log has caught up"), 2 * CHECK_MS);
     expect(await post(world.user(), order)).toMatchObject({ status: 202 });
     await world.stop();

@@ -35,12 +35,12 @@ describe.skipIf(NO_NATS)("with nodes", () => {
 
   test("a stream that someone made weaker is refused by name", async () => {
     const { dataDir, stream } = await shipped("weak");
-    await stream.manager.streams.update("PX_weak", { num_replicas: 1 });
+    await stream.manager.streams.update(stream.stream, { num_replicas: 1 });
     const weakness = "the stream PX_weak is kept by 1 of the nodes: STANDBY_REPLICAS asks for 3";
     await expectRefusedStart(dataDir, settings("weak"), weakness);
-    await stream.manager.streams.update("PX_weak", { num_replicas: 3, max_age: 3_600e9 });
+    await stream.manager.streams.update(stream.stream, { num_replicas: 3, max_age: 3_600e9 });
     await expectRefusedStart(dataDir, settings("weak"), "the stream PX_weak keeps messages for less than 1 day");
-    await eventually(() => stream.manager.streams.update("PX_weak", { max_age: 86_400e9 }));
+    await eventually(() => stream.manager.streams.update(stream.stream, { max_age: 86_400e9 }));
     const server = await TestServer.start({ dataDir, env: settings("weak") });
     onTestFinished(() => server.kill());
     await server.stop();
@@ -65,7 +65,7 @@ describe.skipIf(NO_NATS)("with nodes", () => {
     const world = await World.start({ users: 1, markets: [2], env: settings("fenced") });
     onTestFinished(() => world.server.kill());
     const stream = await Nodes.connect(nodes.cluster, "fenced");
-    const { state } = await stream.manager.streams.info("PX_fenced");
+    const { state } = await stream.manager.streams.info(stream.stream);
     const [last] = (await stream.bodies()).slice(-1);
     await stream.publish(packBatches(2, state.messages, [last!]), state.last_seq);
     const [user, market] = [world.user(), world.market()];
@@ -82,7 +82,7 @@ describe.skipIf(NO_NATS)("with nodes", () => {
     const world = await World.start({ users: 1, markets: [2], env: settings("gone") });
     onTestFinished(() => world.server.kill());
     const stream = await Nodes.connect(nodes.cluster, "gone");
-    await stream.manager.streams.delete("PX_gone");
+    await stream.manager.streams.delete(stream.stream);
     const [user, market] = [world.user(), world.market()];
     await expectRefused(post(user, terms(market, 0, 1, 4_000, 1)), 500, 50_000);
     expect(await world.server.logged(({ level }) => level === 60, 15_000)).toMatchObject({

@@ -42,7 +42,7 @@ describe.skipIf(NO_NATS)("a message in the place of ours", () => {
     const say = (): void => {};
     const link = await NatsLink.open(standby!, say);
     onTestFinished(() => link.nc.close());
-    const stream = new LogStream(link, name, 3, say);
+    const stream = new LogStream(link, standby!.name, 3, say);
     const progress = new LogProgress();
     progress.append(bodies.length);
     progress.release(BASE);
@@ -93,7 +93,7 @@ describe.skipIf(NO_NATS)("a message in the place of ours", () => {
     // The next one is large: a part of it that nothing follows is void.
     const large = bodies.findIndex((body) => body.length > MAX_MESSAGE_BYTES);
     await shipper.shipThrough(large);
-    const { state } = await own.manager.streams.info("PX_late");
+    const { state } = await own.manager.streams.info(own.stream);
     await own.publish(packParts(1, large + 1, bodies[large]!, MAX_MESSAGE_BYTES)[0]!, state.last_seq);
     await shipper.shipThrough(bodies.length);
     expect(hashesOf(await own.bodies())).toEqual(hashesOf(bodies.slice(BASE)));

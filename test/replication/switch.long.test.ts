@@ -93,7 +93,7 @@ describe.skipIf(NO_NATS)("a planned switch", () => {
     const body = journalBodies(a.dataDir)[shipped]!;
     await a.kill();
     await late;
-    const { state } = await stream.manager.streams.info("PX_more");
+    const { state } = await stream.manager.streams.info(stream.stream);
     await eventually(async () => {
       expect(JSON.parse((await admin(b.dataDir, "standby", "status")).out)).toMatchObject({ active: null });
     });
