@@ -28,7 +28,7 @@ import type { RequestedAudit } from "../writes/types.ts";
 import type { Config } from "./config.ts";
 import { openExchangeDatabase } from "./database.ts";
 import { LOG_FLUSH_MS, SHUTDOWN_DEADLINE_MS } from "./limits.ts";
-import { createApp, listen, type PublicUrl } from "./listen.ts";
+import { createApp, type Listening, listen, type PublicUrl } from "./listen.ts";
 import { exitOnSignals, stopOnSignals, stopProjector } from "./shutdown.ts";
 import { COMMIT_BOUNDS, startProjector, startThread, threadLoaded } from "./threads.ts";
 
@@ -91,7 +91,7 @@ export class StandingBy {
   readonly replication: Replication;
   /** How far the log and the tables are while this box follows. */
   readonly progress = new LogProgress();
-  port = 0;
+  private listening: Listening = { socket: null, port: 0 };
   private readonly options: StandingByOptions;
   private readonly settings: ReplicationSettings;
   private readonly projectorWaker = new Waker();
@@ -120,7 +120,7 @@ export class StandingBy {
       activeUrl: () => this.replication.active?.url ?? null,
       metrics: createStandingByMetrics(this.replication, this.progress),
     };
-    registerStandingBy(this.app, facts, new SecurityHeaders(publicUrl.site));
+    registerStandingBy(this.app, facts, new SecurityHeaders(publicUrl.site), logger);
     const handle = createStandbyCommands({
       replication: this.replication,
       rejection: () => this.rejection(),
@@ -153,10 +153,14 @@ export class StandingBy {
     return new Replication({ worker, status, settings: this.settings, waker, releaseMemory, logger });
   }
 
+  get port(): number {
+    return this.listening.port;
+  }
+
   /** Opens the port. @throws ConfigError where it can't be */
   async open(): Promise<void> {
     const { config, uws } = this.options;
-    this.port = (await listen(config, uws, this.app)).port;
+    this.listening = await listen(config, uws, this.app);
   }
 
   /** Follows the active box. @throws ConfigError where the log can't follow it any more, Error where a file fails */
@@ -277,15 +281,17 @@ export class StandingBy {
   private async stop(signal: string): Promise<void> {
     if (this.isStopping) return;
     this.isStopping = true;
-    const { logger, lock, output } = this.options;
+    const { uws, logger, lock, output } = this.options;
     logger.info({ signal }, "shutting down");
     setTimeout(() => process.exit(1), SHUTDOWN_DEADLINE_MS).unref();
     const closed = this.control.close();
     this.failPromotion(overloaded(STOPPING));
-    this.closePort();
+    // Open connections learn that this box stops.
+    if (this.listening.socket !== null) uws.us_listen_socket_close(this.listening.socket);
     await this.replication.stop(false);
     await this.endProjector();
     await closed;
+    this.app.close();
     lock.close();
     logger.info("stopped");
     await output.flush(LOG_FLUSH_MS);

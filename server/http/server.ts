@@ -12,6 +12,7 @@ import type { Sender } from "./admission.ts";
 import { type BodyOptions, BodyReader, type BodySink, collectNothing, type HttpEntry, NO_BYTES } from "./body.ts";
 import { type AddressOptions, type ClientAddress, clientAddress, NO_ADDRESS } from "./client-address.ts";
 import { allowsEncoding } from "./content-negotiation.ts";
+import type { Header } from "./deprecation.ts";
 import { type CompiledRoute, creditedTo, DIRECT, execute } from "./dispatch.ts";
 import type { EventLoopGuard } from "./event-loop-guard.ts";
 import { checkKeyUse } from "./idempotency.ts";
@@ -26,17 +27,21 @@ import type { StaticSite } from "./static-site.ts";
 /** The head of the request being served: read first, and valid only until its handler returns. */
 const head = new RequestHead();
 
-export interface HttpOptions extends AddressOptions, BodyOptions {
+/** What serving the routes of a table takes. */
+export interface RouteOptions extends AddressOptions, BodyOptions {
   readonly logger: Logger;
   readonly securityHeaders: SecurityHeaders;
   readonly guard: EventLoopGuard;
   readonly clock: Clock;
-  /** Slows error responses on the routes that sign in. */
-  readonly throttle: ResponseThrottle;
+  /** Slows error responses on the routes that sign in; null where there are none. */
+  readonly throttle: ResponseThrottle | null;
   readonly reads: OrderedReads;
-  readonly site: StaticSite;
   /** Null where a write never waits for other boxes. */
   readonly deadlines: ReplyDeadlines | null;
+}
+
+export interface HttpOptions extends RouteOptions {
+  readonly site: StaticSite;
 }
 
 // ---------------------------------------------------------------- registration
@@ -49,6 +54,32 @@ interface PathMethods {
 
 /** Registers every route of the table, the preflights of their paths, 405 for other methods, the site and 404. */
 export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute[], options: HttpOptions): void {
+  registerTable(app, routes, options);
+  registerSite(app, options);
+}
+
+/** What a box that serves nothing else says to a request. */
+export interface Rejection {
+  readonly error: ApiError;
+  readonly headers: readonly Header[];
+}
+
+/** Registers the routes of a box that isn't active, as `registerRoutes` does; everything else gets `reject`'s error. */
+export function registerRejection(
+  app: TemplatedApp,
+  routes: readonly CompiledRoute[],
+  reject: () => Rejection,
+  options: RouteOptions,
+): void {
+  registerTable(app, routes, options);
+  app.any("/*", (res, req) => {
+    if (isPreflight(req)) return replyToPreflight(res, req, NONE, options);
+    const { error, headers } = reject();
+    refuse(res, req, error, null, options, headers);
+  });
+}
+
+function registerTable(app: TemplatedApp, routes: readonly CompiledRoute[], options: RouteOptions): void {
   const methodsOf = new Map<string, PathMethods>();
   for (const compiled of routes) {
     const { route, isOwn } = compiled;
@@ -60,10 +91,9 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
     registerRoute(app, path, compiled, options);
   }
   for (const [path, methods] of methodsOf) registerOtherMethods(app, path, methods, options);
-  registerSite(app, options);
 }
 
-function registerRoute(app: TemplatedApp, path: string, compiled: CompiledRoute, options: HttpOptions): void {
+function registerRoute(app: TemplatedApp, path: string, compiled: CompiledRoute, options: RouteOptions): void {
   const { route, headers, isOwn } = compiled;
   const { logger, counters, securityHeaders, guard } = options;
   const { status, contentType, oauth, cache, failurePage } = route;
@@ -85,7 +115,12 @@ function registerRoute(app: TemplatedApp, path: string, compiled: CompiledRoute,
 }
 
 /** Registers the preflight of a path, and 405 for the methods that it doesn't take. */
-function registerOtherMethods(app: TemplatedApp, path: string, { open, own }: PathMethods, options: HttpOptions): void {
+function registerOtherMethods(
+  app: TemplatedApp,
+  path: string,
+  { open, own }: PathMethods,
+  options: RouteOptions,
+): void {
   const names = [...open, ...own].join(", ");
   const error = new ApiError(ErrorKind.methodNotAllowed, `this path takes ${names}`);
   app.any(path, (res, req) => refuse(res, req, error, names, options));
@@ -100,7 +135,12 @@ function isPreflight(req: HttpRequest): boolean {
   return req.getMethod() === "options" && req.getHeader("access-control-request-method") !== "";
 }
 
-function replyToPreflight(res: HttpResponse, req: HttpRequest, { open, own }: PathMethods, options: HttpOptions): void {
+function replyToPreflight(
+  res: HttpResponse,
+  req: HttpRequest,
+  { open, own }: PathMethods,
+  options: RouteOptions,
+): void {
   const { reply } = replyWithoutRoute(res, req, options);
   if (head.fault !== null) reply.error(badRequest(head.fault));
   else reply.allowed(options.securityHeaders.allowLines(head.origin, open, own));
@@ -139,9 +179,11 @@ function refuse(
   req: HttpRequest,
   error: ApiError,
   allow: string | null,
-  options: HttpOptions,
+  options: RouteOptions,
+  headers: readonly Header[] = [],
 ): void {
   const { reply } = replyWithoutRoute(res, req, options);
+  for (const [name, value] of headers) reply.header(name, value);
   reply.error(head.fault === null ? error : badRequest(head.fault), allow);
 }
 
@@ -166,7 +208,7 @@ function serve(
   res: HttpResponse,
   req: HttpRequest,
   reply: HttpReply,
-  options: HttpOptions,
+  options: RouteOptions,
 ): void {
   const { admission, clock, securityHeaders } = options;
   try {
@@ -195,7 +237,7 @@ function serve(
  */
 class Arrival implements BodySink {
   private readonly entry: HttpEntry;
-  private readonly options: HttpOptions;
+  private readonly options: RouteOptions;
   private principal: Principal | null = null;
   private isAdmitted = false;
   private request: RouteRequest | null = null;
@@ -204,7 +246,7 @@ class Arrival implements BodySink {
   private bytes: Buffer | null = null;
   private fault: { readonly error: unknown } | null = null;
 
-  constructor(entry: HttpEntry, options: HttpOptions) {
+  constructor(entry: HttpEntry, options: RouteOptions) {
     this.entry = entry;
     this.options = options;
   }

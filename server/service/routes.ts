@@ -14,9 +14,27 @@ export interface ServiceRouteContext {
   readonly standby: Pick<StandbyFigures, "status" | "ack" | "held"> | null;
 }
 
+/** What a box says of itself at this moment. */
+export interface MonitoringFacts {
+  /** Whether it accepts orders, and the fields of /readyz. */
+  readonly readiness: () => { readonly isReady: boolean; readonly fields: object };
+  readonly metrics: () => Promise<string>;
+}
+
 const MONITORING = { method: "GET", unversioned: true, rateClass: "none", enveloped: false } as const;
 
 export function createServiceRoutes({ unready, metrics, standby }: ServiceRouteContext): Route[] {
+  return createMonitoringRoutes({
+    readiness: () => {
+      const reason = unready();
+      return { isReady: reason === null, fields: { status: reason ?? "ok", ...copyOf(standby) } };
+    },
+    metrics: () => metrics.text(),
+  });
+}
+
+/** The routes of every box, whatever its role. */
+export function createMonitoringRoutes({ readiness, metrics }: MonitoringFacts): Route[] {
   return [
     route({
       ...MONITORING,
@@ -31,8 +49,8 @@ export function createServiceRoutes({ unready, metrics, standby }: ServiceRouteC
       summary: "Readiness: the exchange accepts orders",
       response: Readiness,
       handler({ reply }) {
-        const reason = unready();
-        reply.plain(reason === null ? 200 : 503, JSON.stringify({ status: reason ?? "ok", ...copyOf(standby) }));
+        const { isReady, fields } = readiness();
+        reply.plain(isReady ? 200 : 503, JSON.stringify(fields));
         return undefined;
       },
     }),
@@ -42,7 +60,7 @@ export function createServiceRoutes({ unready, metrics, standby }: ServiceRouteC
       summary: "Metrics of the exchange and its process, in the Prometheus text format",
       response: Text,
       contentType: METRICS_TYPE,
-      handler: () => metrics.text(),
+      handler: metrics,
     }),
   ];
 }

@@ -1,5 +1,6 @@
 /** A second box follows the log of the first, says so, and becomes active when it is asked to and nobody else is. */
 import { describe, expect, onTestFinished, test } from "vitest";
+import { connections, expectEveryCase } from "../http/every-state.ts";
 import { admin } from "../support/admin.ts";
 import { eventually } from "../support/checks.ts";
 import { Client, type OrderJson } from "../support/client.ts";
@@ -76,6 +77,8 @@ describe.skipIf(NO_NATS)("a standby", () => {
       ]);
       expect(await refused.json()).toMatchObject({ code: 50_300, msg: `the active is ${URL_OF_A}`, data: null });
     }
+
+    await expectEveryCase(connections(standby.port));
 
     const { out, code } = await admin(standby.dataDir, "standby", "status");
     expect([code, JSON.parse(out)]).toMatchObject([
