@@ -200,7 +200,8 @@ export class Ledger {
 
   /** The executed part of `activity`: buy fills and splits. */
   entriesOfDay(user: number, day: number): number {
-    return this.activityDay[user] === day ? this.activityUsed[user]! : 0;
+    // Entries count by their stamps: where the machine's clock was set back, the day of the last one goes on.
+    return this.activityDay[user]! >= day ? this.activityUsed[user]! : 0;
   }
 
   /** The day that `entriesOfDay` counts for this user, in days since the epoch. */

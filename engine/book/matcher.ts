@@ -776,9 +776,13 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const packed = words[base]!;
     const tif = timeInForceOf(packed);
     const double = base >> 1;
-    const validUntil = (packed & R.FLAG_REPLACES) !== 0 ? 0 : doubles[double | R.D_VALID_UNTIL]!;
+    const replaces = (packed & R.FLAG_REPLACES) !== 0;
+    const validUntil = replaces ? 0 : doubles[double | R.D_VALID_UNTIL]!;
     if (validUntil !== 0 && clock[0]! > validUntil) return Reason.tooLate;
-    if (tif === TimeInForce.gtd && doubles[double | R.D_EXPIRES_AT]! <= clock[0]!) return Reason.expired;
+    // The gateway compares the end with the machine's clock, which may be behind this command's stamp: then, as for a
+    // replacement, the end isn't compared with the stamp.
+    const isChecked = replaces || validUntil !== 0;
+    if (tif === TimeInForce.gtd && !isChecked && doubles[double | R.D_EXPIRES_AT]! <= clock[0]!) return Reason.expired;
     if (crosses && (packed & R.FLAG_POST_ONLY) !== 0) return Reason.postOnlyWouldCross;
     if (tif === TimeInForce.fok) {
       const stp = selfTradePreventionOf(packed);

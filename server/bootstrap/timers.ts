@@ -9,6 +9,7 @@ import type { ReplyDeadlines } from "../http/reply-deadlines.ts";
 import type { Logger } from "../logger.ts";
 import type { History } from "../queries/history.ts";
 import { CANCEL_TIMER_TICK_MS } from "../trading/limits.ts";
+import { ClockSteps } from "../util/clock-steps.ts";
 import type { SocketHub } from "../websocket/hub.ts";
 import { SOCKET_TICK_MS } from "../websocket/limits.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
@@ -56,12 +57,17 @@ export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
   const files = new FileGuard([database.path, database.journalPath].flatMap((path) => [path, `${path}-wal`]));
   const watchdog = new Watchdog(threadProgress(options.threads), MAX_STALL_MS / TICK_MS);
   notifying.priceAlerts.start(clock.now());
+  const steps = new ClockSteps(clock);
   const watchClock = createClockWatch(trading.timeline, options.logger);
   return [
     setInterval(() => {
       const stalled = watchdog.tick();
       if (stalled !== null) fail(stalled, `no progress for ${MAX_STALL_MS / 1_000} s with work pending`);
       const now = clock.now();
+      if (steps.measure() !== 0) {
+        trading.exchange.clockStepped(now);
+        options.deadlines?.clockStepped(now);
+      }
       trading.exchange.tick(now);
       trading.projected.expire();
       trading.lag.check();

@@ -90,18 +90,22 @@ export function createTradingServices(options: TradingOptions) {
   });
   const cancelTimers = new CancelTimers({
     save: (id, cancelsAt) => writer.write([{ kind: "update", table: "users", id, set: { cancelsAt } }]),
-    cancel: (userId, placedBefore, now) =>
+    lastOrderId: () => exchange.store.newestId,
+    cancel: (userId, lastOrderId, now) =>
       new Promise((data, error) => {
         entry.cancelAll(
           userId,
-          { placedBefore },
+          { lastOrderId },
           now,
           textReply(() => data(), error),
           Reason.cancelAfter,
         );
+        // Into the rings, before whatever is admitted next.
+        exchange.cancels.advance();
       }),
   });
-  for (const [userId, firesAt] of loadCancelTimers(db)) cancelTimers.restore(userId, firesAt);
+  for (const [userId, state] of loadCancelTimers(db)) cancelTimers.restore(userId, state);
+  exchange.switches = cancelTimers;
   const idempotency = new Idempotency(history, checkLive, clock);
   const catalog = new MarketCatalog(registry, writer);
   const services = { exchange, entry, cancelTimers, history, exports, lists, feed, catalog, idempotency, writer };

@@ -15,6 +15,11 @@ export class ReplyDeadlines {
     this.waiting.push({ reply, at: now + WRITE_DEADLINE_MS });
   }
 
+  /** The machine's clock was set: what waits waits as long as if it had begun now. */
+  clockStepped(now: number): void {
+    this.waiting = this.waiting.map(({ reply }) => ({ reply, at: now + WRITE_DEADLINE_MS }));
+  }
+
   /** Ends what is due while the log is held. Called every few hundred milliseconds. @param now ms */
   check(now: number, isHeld: boolean): void {
     if (this.waiting.length === 0) return;

@@ -1,7 +1,8 @@
 /**
  * Dead man's switches: when each user's live orders are canceled unless the user renews the timer. Owns the times; the
- * options store them and cancel. No client sees a time that isn't durable. A time that fired stays durable until its
- * cancels are: after a crash in between it fires again, and cancels only orders placed before it. Reads no clock.
+ * options store them and cancel. No client sees a time that isn't durable. A switch that fired stays durable until its
+ * cancels are: after a crash in between it fires again, before anybody can trade, for the orders that it was for. Which ones
+ * those are is a matter of order ids and never of stamps: the machine's clock may be set. Reads no clock.
  */
 import { MinHeap } from "../../engine/util/min-heap.ts";
 import { badRequest } from "../errors.ts";
@@ -11,11 +12,16 @@ import { MAX_CANCEL_AFTER_MS, MIN_CANCEL_AFTER_MS } from "./limits.ts";
 const MAX_STALE = 1_000;
 
 interface CancelTimerOptions {
-  /** Makes a user's time durable, null for none; ms since the epoch. */
-  readonly save: (userId: number, firesAt: number | null) => Promise<unknown>;
-  /** Cancels the user's live orders that were placed before then; resolves once that is durable. */
-  readonly cancel: (userId: number, placedBefore: number, now: number) => Promise<void>;
+  /** Makes a user's switch durable: when it fires, ms since the epoch; `firedFor` of the last order it fired for; null: none. */
+  readonly save: (userId: number, state: number | null) => Promise<unknown>;
+  /** Cancels the user's live orders up to this id, those in flight included, before it returns; resolves once that is durable. */
+  readonly cancel: (userId: number, lastOrderId: number, now: number) => Promise<void>;
+  /** The newest order's id. */
+  readonly lastOrderId: () => number;
 }
+
+/** How a switch that fired is saved: below 0, which is no time. */
+const firedFor = (lastOrderId: number): number => -Math.max(1, lastOrderId);
 
 interface Switch {
   /** Null once the user ended it. */
@@ -36,6 +42,8 @@ export class CancelTimers {
   private readonly heap = new MinHeap<{ readonly at: number; readonly userId: number }>();
   /** By user: cancels in flight of a switch that fired. */
   private readonly firing = new Map<number, Promise<void>>();
+  /** By user: the last order of a switch that fired before the start, and whose cancels may not be durable. */
+  private readonly fired = new Map<number, number>();
 
   constructor(options: CancelTimerOptions) {
     this.options = options;
@@ -52,9 +60,10 @@ export class CancelTimers {
     return this.set(userId, firesAt).then(() => firesAt);
   }
 
-  /** Restores a durable time at startup. */
-  restore(userId: number, firesAt: number): void {
-    this.arm(userId, firesAt);
+  /** Restores what was saved at startup. */
+  restore(userId: number, state: number): void {
+    if (state < 0) this.fired.set(userId, -state);
+    this.arm(userId, Math.max(0, state));
   }
 
   /** Sets, renews or (null) ends the user's switch at once; resolves when that is durable. @param firesAt ms */
@@ -69,7 +78,12 @@ export class CancelTimers {
     await this.options.save(userId, firesAt);
   }
 
-  /** Cancels the orders of every user whose time has come. */
+  /** When the earliest heap entry is due, ms; Infinity without one. */
+  get nextAt(): number {
+    return this.heap.peek()?.at ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Cancels the orders of every user whose time has come, whatever their stamps. */
   fireDue(now: number): void {
     for (let next = this.heap.peek(); next !== undefined && next.at <= now; next = this.heap.peek()) {
       const { at, userId } = this.heap.pop();
@@ -78,7 +92,7 @@ export class CancelTimers {
       this.switches.delete(userId);
       if (found.firesAt === null) continue;
       if (found.firesAt > now) this.arm(userId, found.firesAt);
-      else this.fire(userId, found.firesAt, now);
+      else this.fire(userId, now);
     }
   }
 
@@ -94,10 +108,14 @@ export class CancelTimers {
     this.heap.keep(({ at, userId: user }) => this.switches.get(user)?.dueAt === at);
   }
 
-  private fire(userId: number, firesAt: number, now: number): void {
+  private fire(userId: number, now: number): void {
     const before = this.firing.get(userId) ?? Promise.resolve();
-    const fired = before
-      .then(() => this.options.cancel(userId, firesAt, now))
+    const last = this.fired.get(userId) ?? this.options.lastOrderId();
+    this.fired.delete(userId);
+    // Now: what is admitted next must not match them.
+    const saved = this.options.save(userId, firedFor(last));
+    const canceled = this.options.cancel(userId, last, now);
+    const fired = Promise.all([saved, canceled, before])
       .then(() => {
         // The user set a new time meanwhile, which replaces this one.
         if (this.switches.has(userId)) return;

@@ -331,7 +331,11 @@ export class CommandWriter {
   }
 }
 
-/** The sender means the machine's clock: where it was set back, the engine compares with a later time. */
+/**
+ * The sender means the machine's clock: where it was set back, the engine compares with a later time, and an end that the
+ * stamp has passed is still to come.
+ */
 function writeValidUntil(command: CommandRecord, validUntil: number, at: number): void {
   if (validUntil !== 0) command.validUntil = validUntil + command.time - at;
+  else if (command.time > at) command.validUntil = Number.MAX_SAFE_INTEGER;
 }

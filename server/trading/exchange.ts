@@ -21,6 +21,7 @@ import { CommandWriter } from "./command-writer.ts";
 import { CommittedEvents } from "./committed-events.ts";
 import { EventProjection } from "./event-projection.ts";
 import { Holds } from "./holds.ts";
+import { REPLY_DEADLINE_MS } from "./limits.ts";
 import { MarketControl } from "./market-control.ts";
 import { NO_USER_LISTENER } from "./no-listener.ts";
 import { OrderExpiry } from "./order-expiry.ts";
@@ -54,6 +55,15 @@ export interface ExchangeOptions {
   readonly reservedCommands?: number;
 }
 
+/** Switches that end their users' orders, see `CancelTimers`. */
+export interface DueSwitches {
+  /** When the earliest may be due, ms; Infinity without one. */
+  readonly nextAt: number;
+  fireDue(now: number): void;
+}
+
+const NO_SWITCHES: DueSwitches = { nextAt: Number.POSITIVE_INFINITY, fireDue() {} };
+
 export class Exchange {
   /** The rings between the gateway and each engine. */
   readonly links: readonly EngineLink[];
@@ -80,6 +90,8 @@ export class Exchange {
   /** Receives users' messages; nobody until `listen`. */
   users: UserListener = NO_USER_LISTENER;
   readonly gate = new TradingGate();
+  /** The dead man's switches; none until they are opened. */
+  switches: DueSwitches = NO_SWITCHES;
   readonly clock: Clock;
   private readonly projection: EventProjection;
 
@@ -169,11 +181,26 @@ export class Exchange {
     this.turn.schedule();
   }
 
+  /**
+   * Ends what is due by the clock: orders with an end, and those of users whose dead man's switch ran out. Called before
+   * anything is admitted that could match them: after a pause of the machine, requests wait in front of its timers.
+   */
+  endDue(now: number): void {
+    const { expiry, switches } = this;
+    if (now >= expiry.nextAt) expiry.expireDue(now);
+    if (now >= switches.nextAt) switches.fireDue(now);
+  }
+
+  /** The machine's clock was set: what waits for a reply waits as long as if it had begun now. */
+  clockStepped(now: number): void {
+    this.pending.restartDeadlines(now + REPLY_DEADLINE_MS);
+  }
+
   /** Expires what is due and fails replies that wait too long. Called every few hundred milliseconds. */
   tick(now: number): void {
     const { expiry, registry, reads, clientOrderIds, store, pending } = this;
     expiry.sweep();
-    if (now >= expiry.nextAt) expiry.expireDue(now);
+    this.endDue(now);
     if (registry.implied.dirty.length > 0) registry.implied.publish(() => this.clock.elapsed());
     reads.expire(now);
     clientOrderIds.expire(now, (orderId) => store.find(orderId) !== 0);

@@ -72,7 +72,8 @@ function checkActivity(ledger: Ledger, { userId, dailyLimit }: Trader, added: nu
   const day = utcDay(now);
   const used = ledger.activity(userId, day);
   if (used + added <= dailyLimit) return;
-  const retryAfter = Math.ceil(((day + 1) * MS_PER_DAY - now) / 1000);
+  const counted = Math.max(day, ledger.activityDayOf(userId));
+  const retryAfter = Math.ceil(((counted + 1) * MS_PER_DAY - now) / 1000);
   const text = `daily activity: ${used} of ${dailyLimit} micro-USDC are used, the order adds ${added}`;
   throw new ApiError(ErrorKind.activityExceeded, text, retryAfter);
 }

@@ -86,7 +86,7 @@ export class OrderEntry {
   private checkPlacement(trader: Trader, origin: Origin, market: Market, order: Placement, now: number): void {
     const { exchange } = this;
     check.checkOpen(exchange, origin, market, now);
-    if (now >= exchange.expiry.nextAt) exchange.expiry.expireDue(now);
+    exchange.endDue(now);
     check.checkLiveOrders(exchange, trader, 1, 0);
     if (R.sideOf(order.terms) === Side.buy)
       check.checkMoney(exchange, trader, notionalMicro(boundOf(order), order.quantity), now);
@@ -203,7 +203,7 @@ export class OrderEntry {
       if (filter.outcomeId !== undefined && store.outcomes[slot] !== filter.outcomeId) continue;
       if (filter.side !== undefined && R.sideOf(store.terms[slot]!) !== filter.side) continue;
       if (filter.clientOrderId !== undefined && store.ids[slot] !== only) continue;
-      if (filter.placedBefore !== undefined && store.createdAt[slot]! >= filter.placedBefore) continue;
+      if (filter.lastOrderId !== undefined && store.ids[slot]! > filter.lastOrderId) continue;
       slots.push(slot);
     }
     return slots;
@@ -240,7 +240,7 @@ export class OrderEntry {
       (price === null || price === store.prices[slot]) && (quantity === null || quantity <= store.quantities[slot]!);
     if (keepsPriority) exchange.gate.checkRunning();
     if (!keepsPriority) check.checkOpen(exchange, origin, market, now);
-    if (now >= exchange.expiry.nextAt) exchange.expiry.expireDue(now);
+    exchange.endDue(now);
     if ((store.marks[slot]! & MARK_ENDING) !== 0) throw new ApiError(ErrorKind.conflict, "the order is being canceled");
     const filled = store.quantities[slot]! - store.remaining[slot]!;
     const before = holds.exposureOf(slot);

@@ -132,6 +132,11 @@ export class OrderStore {
     this.slotOfId = new NumberMap(Math.min(EXPECTED_ORDERS, capacity));
   }
 
+  /** The last id given, of an order or a priority. */
+  get newestId(): number {
+    return this.lastId;
+  }
+
   /** Returns a number above all orders and priorities before it. */
   allocateId(): number {
     return ++this.lastId;

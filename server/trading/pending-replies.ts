@@ -81,6 +81,14 @@ export class PendingReplies {
     return overdue;
   }
 
+  /** Every reply that waits with a deadline gets this one. @param deadline ms */
+  restartDeadlines(deadline: number): void {
+    for (let id = 1; id < this.deadlines.length; id++) {
+      const given = this.deadlines[id]!;
+      if (given !== 0 && given !== Number.MAX_SAFE_INTEGER) this.deadlines[id] = deadline;
+    }
+  }
+
   private isOverdue(id: number, now: number): boolean {
     return (this.deadlines[id] ?? 0) <= now;
   }

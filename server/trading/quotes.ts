@@ -101,7 +101,7 @@ export class Quotes {
 
   /** @throws ApiError 4040, 40000, 50300 */
   private checkRequest({ marketId, quotes, terms, now }: QuotesRequest): Market {
-    const { registry, gate, expiry } = this.exchange;
+    const { registry, gate } = this.exchange;
     const market = registry.get(marketId);
     if (market === undefined) throw notFound("market");
     for (const [i, { outcomeId }] of quotes.entries()) {
@@ -109,7 +109,7 @@ export class Quotes {
     }
     checkInFuture(terms.expiresAt, now);
     gate.checkRunning();
-    if (now >= expiry.nextAt) expiry.expireDue(now);
+    this.exchange.endDue(now);
     return market;
   }
 

@@ -52,8 +52,8 @@ export interface OrderFilter {
   outcomeId?: number | undefined;
   side?: number | undefined;
   clientOrderId?: ClientOrderId | undefined;
-  /** Orders placed before this time, ms. */
-  placedBefore?: number | undefined;
+  /** The newest order's id that counts. */
+  lastOrderId?: number | undefined;
 }
 
 /**

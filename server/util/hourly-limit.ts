@@ -37,7 +37,8 @@ export class HourlyLimit {
     }
   }
 
+  /** Times that lie ahead are of a clock that was set back: they count no more. */
   private recent(key: string, now: number): number[] {
-    return (this.times.get(key) ?? []).filter((at) => at > now - HOUR_MS);
+    return (this.times.get(key) ?? []).filter((at) => at > now - HOUR_MS && at <= now);
   }
 }

@@ -107,7 +107,7 @@ export class SocketConnection {
 
   /** Counts subscriptions against its allowance. @param now ms @throws ApiError 42900 where the allowance is smaller */
   consumeSnapshots(count: number, now: number): void {
-    const earned = ((now - this.allowanceAt) * SNAPSHOTS_PER_SECOND) / 1_000;
+    const earned = (Math.max(0, now - this.allowanceAt) * SNAPSHOTS_PER_SECOND) / 1_000;
     const left = Math.min(MAX_SNAPSHOTS, this.snapshotAllowance + earned);
     if (count > left) {
       const text = `subscriptions: at most ${MAX_SNAPSHOTS} at once, then ${SNAPSHOTS_PER_SECOND} a second`;

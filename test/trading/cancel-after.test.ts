@@ -211,7 +211,7 @@ describe("after kill -9", () => {
   beforeAll(async () => {
     const [market, user] = [world.market(), world.client("crashed")];
     const before = await user.place(terms(market, 0, BUY, 10, 1));
-    const { fires_at } = await cancelAfter(user, 1_000);
+    await cancelAfter(user, 1_000);
     const socket = await world.socket(user);
     await socket.frame<OrderJson>("order.updated", ({ reason }) => reason === "cancel_after");
     const after = await user.place(terms(market, 0, BUY, 10, 1));
@@ -221,7 +221,7 @@ describe("after kill -9", () => {
       // As if the end of the timer had not been durable.
       withDatabase(world.server.dataDir, (db) => {
         const sql = "UPDATE users SET cancels_at = ? WHERE email = 'crashed@example.com'";
-        expect(db.prepare(sql).run(fires_at).changes).toBe(1);
+        expect(db.prepare(sql).run(-before.id).changes).toBe(1);
       });
     });
   });
@@ -247,9 +247,10 @@ describe("CancelTimers", () => {
     let end: () => void = () => {};
     const made = new CancelTimers({
       save: async (user, at) => void log.push(`save ${user} ${at}`),
-      cancel: (user, before, now) => {
-        log.push(`cancel ${user} ${before} ${now}`);
-        return new Promise((resolve) => {
+      lastOrderId: () => 7,
+      cancel: (user, last, now) => {
+        log.push(`cancel ${user} ${last} ${now}`);
+        return new Promise<void>((resolve) => {
           end = resolve;
         });
       },
@@ -266,15 +267,15 @@ describe("CancelTimers", () => {
     await turn();
     const set = made.set(1, 200);
     await turn();
-    expect(log).toEqual(["save 1 100", "cancel 1 100 101"]);
+    expect(log).toEqual(["save 1 100", "save 1 -7", "cancel 1 7 101"]);
     end();
     await set;
-    expect(log).toEqual(["save 1 100", "cancel 1 100 101", "save 1 200"]);
+    expect(log.slice(3)).toEqual(["save 1 200"]);
     made.fireDue(200);
     await turn();
     end();
     await turn();
-    expect(log.slice(3)).toEqual(["cancel 1 200 200", "save 1 null"]);
+    expect(log.slice(4)).toEqual(["save 1 -7", "cancel 1 7 200", "save 1 null"]);
   });
 
   test("a cancel timer fires once, at its last time, however often it was set later, sooner or cleared", async () => {
@@ -285,9 +286,19 @@ describe("CancelTimers", () => {
     log.length = 0;
     made.fireDue(1_999_999);
     await Promise.resolve();
-    expect(log).toEqual([expect.stringMatching(/^cancel 2 \d+ 1999999$/)]);
+    expect(log).toEqual(["save 2 -7", "cancel 2 7 1999999"]);
     made.fireDue(2_000_000);
     await Promise.resolve();
-    expect(log.slice(1)).toEqual(["cancel 1 2000000 2000000"]);
+    expect(log.slice(2)).toEqual(["save 1 -7", "cancel 1 7 2000000"]);
+  });
+
+  test("a cancel timer cancels before anything else is done, and after a crash only what it fired for", () => {
+    const { made, log } = recordedTimers();
+    made.restore(1, -5);
+    made.restore(2, 100);
+    expect(made.nextAt).toBe(0);
+    made.fireDue(99);
+    expect(log).toEqual(["save 1 -5", "cancel 1 5 99"]);
+    expect(made.nextAt).toBe(100);
   });
 });

@@ -72,7 +72,7 @@ export class DerivedCommand {
     this.words[R.W_CORRELATION] = 0;
     this.doubles[R.D_AT] = placedAt;
     this.doubles[R.D_EXPIRES_AT] = doubles[(w >> 1) + R.D_DETAIL]!;
-    this.doubles[R.D_VALID_UNTIL] = R.reasonOf(packed) === Reason.tooLate ? placedAt - 1 : 0;
+    this.doubles[R.D_VALID_UNTIL] = validUntilOf(packed, placedAt, doubles[(w >> 1) + R.D_DETAIL]!);
     return true;
   }
 
@@ -105,4 +105,11 @@ export class DerivedCommand {
 function changeTo(status: number): number {
   if (status === MarketStatus.open) return R.CommandKind.resumeMarket;
   return status === MarketStatus.closed ? R.CommandKind.closeMarket : R.CommandKind.haltMarket;
+}
+
+/** An order that was accepted although its end lies before its stamp: the machine's clock was behind the stamps. */
+function validUntilOf(packed: number, placedAt: number, expiresAt: number): number {
+  const reason = R.reasonOf(packed);
+  if (reason === Reason.tooLate) return placedAt - 1;
+  return expiresAt !== 0 && expiresAt <= placedAt && reason !== Reason.expired ? Number.MAX_SAFE_INTEGER : 0;
 }
