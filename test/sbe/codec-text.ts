@@ -81,19 +81,8 @@ function layoutText(layout: NamedLayout): string {
   const { name, users, isBlock, isRequest } = layout;
   const owners = users.join(", ");
   const members = slots.map(({ name: member, field, isHalf }) => `${commentOf(field, isHalf)}${member} = 0;\n`);
-  const absent = isRequest && isBlock ? absentText(layout) : "";
-  const shape = `/** The ${isBlock ? "block" : "entry"} of ${owners}. */\nexport class ${name} {\n${absent}${members.join("")}}`;
+  const shape = `/** The ${isBlock ? "block" : "entry"} of ${owners}. */\nexport class ${name} {\n${members.join("")}}`;
   return `${shape}\n\n${isRequest ? readerText(name, slots) : writerText(layout, slots)}`;
-}
-
-/** The words of a block that an earlier version left out: null, and no flag of a set. */
-function absentText({ length, fields }: NamedLayout): string {
-  const bytes = Buffer.alloc(length, 0xff);
-  for (const { type, offset } of fields) {
-    if (type.kind === "padding" || type.kind === "set") bytes.fill(0, offset, offset + BYTES[type.primitive]);
-  }
-  const words = Array.from({ length: length / WORD_BYTES }, (_, i) => bytes.readInt32LE(i * WORD_BYTES));
-  return `/** What fields have that the sender's version lacks. */\nstatic readonly absent = Int32Array.of(${words.join(", ")});\n\n`;
 }
 
 /** Units; what a word of a choice means stands in the schema. */

@@ -11,6 +11,7 @@ import { Random } from "../support/random.ts";
 import { decoded, encode, plainMessage, SBE } from "../support/sbe.ts";
 import { type Acknowledgement, Socket } from "../support/socket.ts";
 import { BUY, SELL, terms } from "../support/terms.ts";
+import { quote } from "../support/trading.ts";
 import { tokenOf, USDC, World } from "../support/world.ts";
 import { randomFlow, tradersIn } from "./order-flow.ts";
 import { expectAnswersFirst, expectNoGap } from "./order-frames.ts";
@@ -21,7 +22,7 @@ const OFFER = { protocols: [SBE] };
 let world: World;
 beforeAll(async () => {
   world = await World.start({
-    users: 24,
+    users: 25,
     named: {
       scoped: { scopes: [["portfolio:read"], ["orders:write"]] },
       poor: { deposit: 10 * USDC },
@@ -325,7 +326,7 @@ describe("a frame", () => {
     await socket.close();
   });
 
-  test("of another version is read: a longer block's end is skipped, what a shorter one lacks is null", async () => {
+  test("of a later version is read: a longer block's end is skipped; one that stops early is refused", async () => {
     const [user, market] = [world.user(), world.market()];
     const socket = await Socket.open(world.server, user.token, OFFER);
     const frame = encode([plainMessage("PlaceOrder", 1, placeFields(market.id, market.outcomes[0]!))]);
@@ -338,7 +339,46 @@ describe("a frame", () => {
     shorter.writeUInt16LE(32, 0);
     shorter.writeUInt32LE(64, 8);
     shorter.writeUInt32LE(2, 16);
-    expect(await sendRaw(socket, shorter, 2)).toMatchObject({ code: 40000, msg: "side: required" });
+    expect(await sendRaw(socket, shorter, 2)).toMatchObject({ code: 40000, msg: "blockLength: must be 48 or more" });
+    await socket.close();
+  });
+
+  test("that stops before a group, a text or a field of its block has no effect", async () => {
+    const [user, market] = [world.user(), world.market()];
+    const socket = await Socket.open(world.server, user.token, OFFER);
+    await quote(user, market, [[0, BUY, 10, 1]]);
+    const live = (await user.all("/orders")).length;
+    expect(live).toBeGreaterThan(0);
+    /** The header and so many bytes of the block: as if the rest hadn't been written. */
+    const cut = (bytes: Buffer, block: number, id: number): Buffer => {
+      const frame = Buffer.from(bytes.subarray(0, 24 + block));
+      frame.writeUInt16LE(block, 0);
+      frame.writeUInt32LE(frame.length, 8);
+      frame.writeUInt32LE(id, 16);
+      return frame;
+    };
+    const replace = encode([plainMessage("ReplaceQuotes", 1, { marketId: String(market.id) })]);
+    const all = encode([plainMessage("CancelAll", 1, {})]);
+    const subscribe = encode([plainMessage("Subscribe", 1, { channel: "markets" })]);
+    const batch = encode([plainMessage("Batch", 1, { count: "1" })]);
+    const cases: [bytes: Buffer, block: number, msg: string][] = [
+      [replace, 24, "quotes: missing, the message ends before it"],
+      [replace, 16, "blockLength: must be 24 or more"],
+      [all, 24, "client_order_id: missing, the message ends before it"],
+      [all, 16, "blockLength: must be 24 or more"],
+      [all, 0, "blockLength: must be 24 or more"],
+      [subscribe, 8, "market_ids: missing, the message ends before it"],
+      [encode([plainMessage("Authenticate", 1, {})]), 0, "token: missing, the message ends before it"],
+      // What may be its operations isn't done by itself.
+      [Buffer.concat([cut(batch, 0, 1), all]), -1, "blockLength: must be 8 or more"],
+    ];
+    for (const [i, [bytes, block, msg]] of cases.entries()) {
+      const frame = block < 0 ? bytes : cut(bytes, block, 100 + i);
+      if (block < 0) frame.writeUInt32LE(100 + i, 16);
+      expect(await sendRaw(socket, frame, 100 + i)).toMatchObject({ code: 40000, msg });
+    }
+    await socket.fence();
+    expect(await user.all("/orders")).toHaveLength(live);
     await socket.close();
   });
 });

@@ -2,17 +2,20 @@
  * Reads a received frame: its chain of headers first, as a whole, then one message after the other. Valid during the call
  * that received it: uWebSockets.js takes the memory back, and a typed array over it reads undefined from then on.
  */
-import { badRequest } from "../../errors.ts";
+import { type ApiError, badRequest } from "../../errors.ts";
 import { SCHEMA_ID } from "./codec/constants.ts";
 import { DIMENSION_BYTES, HEADER_BYTES, MESSAGE_UNIT } from "./frame-writer.ts";
 
+/** Every version since 1 has the group or text. */
+const missing = (name: string): ApiError => badRequest(`${name}: missing, the message ends before it`);
+
 export class FrameReader {
-  /** What the codec reads the block from, after `openBlock`, and the block's first word there. */
-  source = new Int32Array(0);
+  /** The frame, for the codec to read from. */
+  words = new Int32Array(0);
+  /** The block's first word, after `openBlock`. */
   blockAt = 0;
   groupAt = 0;
   groupStride = 0;
-  private words = this.source;
   private bytes = new Uint8Array(0);
   // Of the current message.
   template = 0;
@@ -66,25 +69,24 @@ export class FrameReader {
     if (this.blockLength % MESSAGE_UNIT !== 0) throw badRequest(`blockLength: must be a multiple of ${MESSAGE_UNIT}`);
   }
 
-  /** Makes the block readable. @param absent what the fields have that the sender's version lacks */
-  openBlock(absent: Int32Array): void {
+  /**
+   * Makes the block readable.
+   * @param length bytes that it has in every version: a message that stops early is no message that leaves out a filter
+   * @throws ApiError 40000 where it is shorter
+   */
+  openBlock(length: number): void {
+    if (this.blockLength < length) throw badRequest(`blockLength: must be ${length} or more`);
     this.blockAt = this.block >>> 2;
-    this.source = this.words;
-    const length = this.blockLength >>> 2;
-    if (length >= absent.length) return;
-    this.source = Int32Array.from(absent);
-    this.source.set(this.words.subarray(this.blockAt, this.blockAt + length));
-    this.blockAt = 0;
   }
 
   /**
    * Opens the group behind the block; `groupAt` is the first entry's first word, and entries are `groupStride` words apart.
    * @param entryLength bytes that the codec reads of an entry
-   * @returns the number of entries; 0 where the sender's version lacks the group
+   * @returns the number of entries
    * @throws ApiError 40000
    */
   openGroup(name: string, entryLength: number): number {
-    if (this.next - this.at < DIMENSION_BYTES) return 0;
+    if (this.next - this.at < DIMENSION_BYTES) throw missing(name);
     const dimension = this.words[this.at >>> 2]!;
     const [length, count] = [dimension & 0xffff, dimension >>> 16];
     this.at += DIMENSION_BYTES;
@@ -98,19 +100,15 @@ export class FrameReader {
     return count;
   }
 
-  /** The words of the frame, for the codec to read entries from. */
-  get entries(): Int32Array {
-    return this.words;
-  }
-
-  /** Reads the next text; null where it is empty or the sender's version lacks it. @throws ApiError 40000 */
+  /** Reads the next text; null where it is empty. @throws ApiError 40000 */
   text8(name: string): string | null {
-    return this.at === this.next ? null : this.text(name, this.bytes[this.at++]!);
+    if (this.at === this.next) throw missing(name);
+    return this.text(name, this.bytes[this.at++]!);
   }
 
   /** The same for a text with a length of 2 bytes. */
   text16(name: string): string | null {
-    if (this.next - this.at < 2) return null;
+    if (this.next - this.at < 2) throw missing(name);
     const length = this.bytes[this.at]! | (this.bytes[this.at + 1]! << 8);
     this.at += 2;
     return this.text(name, length);

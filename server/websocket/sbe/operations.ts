@@ -171,9 +171,11 @@ export class SbeOperations {
   private runBatch(connection: SocketConnection, now: number, reply: SbeReply): void {
     const { reader, requests } = this;
     const { admission, exchange } = this.context;
-    const count = requests.batchCount(reader);
-    const leftAfter = Math.max(0, this.left - count);
+    let leftAfter = 0;
     try {
+      // Where the count can't be read, nothing behind the batch runs: it may be an operation of it.
+      const count = requests.batchCount(reader);
+      leftAfter = Math.max(0, this.left - count);
       reader.checkHeader();
       const trader = admission.admit(connection, this.routes.batch, "trade", now, reply);
       checkBatchCount(count);

@@ -26,7 +26,7 @@ import type { Amendment, OrderFilter, Origin, Placement, Quote } from "../../tra
 import { PresentToken, Resume, Subscription as SubscriptionSchema } from "../schemas.ts";
 import type { Subscription } from "../types.ts";
 import { idOfWords } from "./client-order-id.ts";
-import { Channel, EntryLength, OrderFlags } from "./codec/constants.ts";
+import { BlockLength, Channel, EntryLength, OrderFlags } from "./codec/constants.ts";
 import * as codec from "./codec/requests.ts";
 import type { FrameReader } from "./frame-reader.ts";
 
@@ -72,8 +72,8 @@ export class SbeRequests {
   /** @param own the connection's origin @throws ApiError 40000 */
   placement(reader: FrameReader, own: Origin): Placement {
     const { place: block } = this;
-    reader.openBlock(codec.PlaceOrder.absent);
-    codec.readPlaceOrder(reader.source, reader.blockAt, block);
+    reader.openBlock(BlockLength.placeOrder);
+    codec.readPlaceOrder(reader.words, reader.blockAt, block);
     const text = reader.text8("client_order_id");
     const builderCode = reader.text8("builder_code");
     this.origin = builderCode === null ? own : creditedTo(own, builderCode, "builder_code");
@@ -112,8 +112,8 @@ export class SbeRequests {
   /** @throws ApiError 40000 */
   canceled(reader: FrameReader): NamedOrder {
     const { cancelBlock: block } = this;
-    reader.openBlock(codec.CancelOrder.absent);
-    codec.readCancelOrder(reader.source, reader.blockAt, block);
+    reader.openBlock(BlockLength.cancelOrder);
+    codec.readCancelOrder(reader.words, reader.blockAt, block);
     const text = reader.text8("client_order_id");
     const clientOrderId = clientOrderIdOf(block.clientOrderIdLow, block.clientOrderIdHigh, text);
     const { orderId } = block;
@@ -125,8 +125,8 @@ export class SbeRequests {
   /** @throws ApiError 40000 */
   amendment(reader: FrameReader): Amendment {
     const { amend: block } = this;
-    reader.openBlock(codec.AmendOrder.absent);
-    codec.readAmendOrder(reader.source, reader.blockAt, block);
+    reader.openBlock(BlockLength.amendOrder);
+    codec.readAmendOrder(reader.words, reader.blockAt, block);
     const { orderId, price, quantity, validUntil } = block;
     const isValid =
       isId(orderId) &&
@@ -147,16 +147,16 @@ export class SbeRequests {
 
   /** The operations that a batch says it has. */
   batchCount(reader: FrameReader): number {
-    reader.openBlock(codec.Batch.absent);
-    codec.readBatch(reader.source, reader.blockAt, this.batch);
+    reader.openBlock(BlockLength.batch);
+    codec.readBatch(reader.words, reader.blockAt, this.batch);
     return this.batch.count;
   }
 
   /** @throws ApiError 40000 */
   filter(reader: FrameReader): OrderFilter {
     const { all: block } = this;
-    reader.openBlock(codec.CancelAll.absent);
-    codec.readCancelAll(reader.source, reader.blockAt, block);
+    reader.openBlock(BlockLength.cancelAll);
+    codec.readCancelAll(reader.words, reader.blockAt, block);
     const text = reader.text8("client_order_id");
     const clientOrderId = clientOrderIdOf(block.clientOrderIdLow, block.clientOrderIdHigh, text);
     const { marketId, outcomeId, side } = block;
@@ -179,8 +179,8 @@ export class SbeRequests {
 
   /** ms. @throws ApiError 40000 */
   timeout(reader: FrameReader): number {
-    reader.openBlock(codec.CancelAfter.absent);
-    codec.readCancelAfter(reader.source, reader.blockAt, this.after);
+    reader.openBlock(BlockLength.cancelAfter);
+    codec.readCancelAfter(reader.words, reader.blockAt, this.after);
     const { timeout } = this.after;
     if (timeout > MAX_CANCEL_AFTER_MS) reject(checkTimeoutBody, given("timeout_ms", timeout));
     return timeout;
@@ -188,8 +188,8 @@ export class SbeRequests {
 
   /** @throws ApiError 40000 */
   enabled(reader: FrameReader): boolean {
-    reader.openBlock(codec.CancelOnDisconnect.absent);
-    codec.readCancelOnDisconnect(reader.source, reader.blockAt, this.tie);
+    reader.openBlock(BlockLength.cancelOnDisconnect);
+    codec.readCancelOnDisconnect(reader.words, reader.blockAt, this.tie);
     const { enabled } = this.tie;
     if (enabled > 1) throw badRequest("enabled: must be boolean");
     return enabled === 1;
@@ -204,8 +204,8 @@ export class SbeRequests {
 
   /** @throws ApiError 40000 */
   sequence(reader: FrameReader): number {
-    reader.openBlock(codec.Resume.absent);
-    codec.readResume(reader.source, reader.blockAt, this.resume);
+    reader.openBlock(BlockLength.resume);
+    codec.readResume(reader.words, reader.blockAt, this.resume);
     const { sequence } = this.resume;
     if (sequence < 0 || sequence > Number.MAX_SAFE_INTEGER)
       reject(checkResume, { op: "resume", ...given("sequence", sequence) });
@@ -215,12 +215,12 @@ export class SbeRequests {
   /** @param op the operation that JSON has for it @throws ApiError 40000 */
   subscription(reader: FrameReader, op: string): Subscription {
     const { subscribe: block } = this;
-    reader.openBlock(codec.Subscription.absent);
-    codec.readSubscription(reader.source, reader.blockAt, block);
+    reader.openBlock(BlockLength.subscribe);
+    codec.readSubscription(reader.words, reader.blockAt, block);
     const count = reader.openGroup("market_ids", EntryLength.subscribedMarket);
     const ids: number[] = [];
     for (let i = 0, at = reader.groupAt; i < count; i++, at += reader.groupStride) {
-      codec.readSubscribedMarket(reader.entries, at, this.subscribedMarket);
+      codec.readSubscribedMarket(reader.words, at, this.subscribedMarket);
       ids.push(this.subscribedMarket.marketId);
     }
     const isImplied = block.channel === Channel.impliedBook;
@@ -234,15 +234,15 @@ export class SbeRequests {
   /** @param own the connection's origin; `origin` gets it with the builder code @throws ApiError 40000 */
   quotes(reader: FrameReader, own: Origin): QuotesRead {
     const { replacement: block } = this;
-    reader.openBlock(codec.ReplaceQuotes.absent);
-    codec.readReplaceQuotes(reader.source, reader.blockAt, block);
+    reader.openBlock(BlockLength.replaceQuotes);
+    codec.readReplaceQuotes(reader.words, reader.blockAt, block);
     const { marketId, expiresAt, validUntil } = block;
     const count = reader.openGroup("quotes", EntryLength.quote);
     let isValid = count <= MAX_QUOTES && isOptionalTime(expiresAt) && isOptionalTime(validUntil);
     const quotes: Quote[] = [];
     for (let i = 0, at = reader.groupAt; i < count; i++, at += reader.groupStride) {
       const quote = new codec.Quote();
-      codec.readQuote(reader.entries, at, quote);
+      codec.readQuote(reader.words, at, quote);
       isValid &&= quote.outcomeId !== 0 && isPrice(quote.price) && isQuantity(quote.quantity);
       isValid &&= quote.side === Side.buy || quote.side === Side.sell;
       quotes.push(quote);

@@ -6,9 +6,6 @@
 
 /** The block of PlaceOrder. */
 export class PlaceOrder {
-  /** What fields have that the sender's version lacks. */
-  static readonly absent = Int32Array.of(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0);
-
   /** Number of an outcome; unique across all markets. */
   outcomeId = 0;
   /** Basis points. */
@@ -48,9 +45,6 @@ export function readPlaceOrder(words: Int32Array, at: number, into: PlaceOrder):
 
 /** The block of CancelOrder. */
 export class CancelOrder {
-  /** What fields have that the sender's version lacks. */
-  static readonly absent = Int32Array.of(-1, -1, -1, -1);
-
   orderId = 0;
   clientOrderIdLow = 0;
   clientOrderIdHigh = 0;
@@ -64,9 +58,6 @@ export function readCancelOrder(words: Int32Array, at: number, into: CancelOrder
 
 /** The block of AmendOrder. */
 export class AmendOrder {
-  /** What fields have that the sender's version lacks. */
-  static readonly absent = Int32Array.of(-1, -1, -1, -1, -1, -1);
-
   /** Number of an order, match, fill, user; below 2^53. */
   orderId = 0;
   /** Milliseconds since the Unix epoch. */
@@ -86,9 +77,6 @@ export function readAmendOrder(words: Int32Array, at: number, into: AmendOrder):
 
 /** The block of CancelAll. */
 export class CancelAll {
-  /** What fields have that the sender's version lacks. */
-  static readonly absent = Int32Array.of(-1, -1, -1, -1, 255, 0);
-
   clientOrderIdLow = 0;
   clientOrderIdHigh = 0;
   marketId = 0;
@@ -106,9 +94,6 @@ export function readCancelAll(words: Int32Array, at: number, into: CancelAll): v
 
 /** The block of CancelAfter. */
 export class CancelAfter {
-  /** What fields have that the sender's version lacks. */
-  static readonly absent = Int32Array.of(-1, 0);
-
   /** A span. */
   timeout = 0;
 }
@@ -119,9 +104,6 @@ export function readCancelAfter(words: Int32Array, at: number, into: CancelAfter
 
 /** The block of CancelOnDisconnect. */
 export class CancelOnDisconnect {
-  /** What fields have that the sender's version lacks. */
-  static readonly absent = Int32Array.of(255, 0);
-
   enabled = 0;
 }
 
@@ -131,9 +113,6 @@ export function readCancelOnDisconnect(words: Int32Array, at: number, into: Canc
 
 /** The block of ReplaceQuotes. */
 export class ReplaceQuotes {
-  /** What fields have that the sender's version lacks. */
-  static readonly absent = Int32Array.of(-1, -1, -1, -1, -1, 0);
-
   /** Milliseconds since the Unix epoch. */
   expiresAt = 0;
   /** Milliseconds since the Unix epoch. */
@@ -168,9 +147,6 @@ export function readQuote(words: Int32Array, at: number, into: Quote): void {
 
 /** The block of Batch. */
 export class Batch {
-  /** What fields have that the sender's version lacks. */
-  static readonly absent = Int32Array.of(65535, 0);
-
   count = 0;
 }
 
@@ -180,9 +156,6 @@ export function readBatch(words: Int32Array, at: number, into: Batch): void {
 
 /** The block of Subscribe, Unsubscribe. */
 export class Subscription {
-  /** What fields have that the sender's version lacks. */
-  static readonly absent = Int32Array.of(255, -1);
-
   channel = 0;
   outcomeId = 0;
 }
@@ -204,9 +177,6 @@ export function readSubscribedMarket(words: Int32Array, at: number, into: Subscr
 
 /** The block of Resume. */
 export class Resume {
-  /** What fields have that the sender's version lacks. */
-  static readonly absent = Int32Array.of(-1, -1);
-
   /** Number of a message of its stream. */
   sequence = 0;
 }
