@@ -93,10 +93,10 @@ type SecondFactorOptions = AccountOptions & {
   readonly notifier: Notifier;
 };
 
-async function openSecondFactors({ config, database, publicUrl, logger, ...services }: SecondFactorOptions) {
+async function openSecondFactors({ config, database, publicUrl, logger, startedAt, ...services }: SecondFactorOptions) {
   const { accounts, writer, sessions, passwords, notifier } = services;
   const passkeys = new Passkeys(publicUrl.site);
-  const keys = await SecondFactorKeys.open(join(keyFolder(config.dataDir), SECOND_FACTOR_KEYS));
+  const keys = await SecondFactorKeys.open(join(keyFolder(config.dataDir), SECOND_FACTOR_KEYS), startedAt);
   const factors = new SecondFactors({ writer, keys, passkeys }, loadSecondFactors(database.db));
   const unreadable = factors.countUnreadable();
   if (unreadable > 0)

@@ -267,6 +267,7 @@ export class StandingBy {
       epoch: status.get("epoch"),
       behind_batches: status.behindBatches,
       ack: settings.ack,
+      keys_copied: status.get("keysEqual") === 1,
       active: active?.url ?? null,
     };
   }

@@ -88,7 +88,9 @@ export class Box {
   /** Replaces this box's keys with those of another. @throws Error with the reason, for an operator */
   async fetchKeys({ box, epoch }: Pick<Beat, "box" | "epoch">): Promise<void> {
     const { response, context } = await ask(this, { what: "keys", box, epoch });
-    this.keys.replace(response, context);
+    const aside = this.keys.replace(response, context);
+    for (const path of aside)
+      this.say("warn", `the box ${box} lacks a key of second factors that this box had: it is kept in ${path}`);
     this.lookAtKeys();
   }
 

@@ -69,6 +69,7 @@ export function createMonitoringRoutes({ readiness, metrics }: MonitoringFacts):
 function copyOf(standby: ServiceRouteContext["standby"]): object {
   if (standby === null) return {};
   const { status, held, ack } = standby;
-  const alone = ack === "standby" ? { alone: status.get("alone") === 1 } : {};
+  const copied = { keys_copied: status.get("keysEqual") === 1 };
+  const alone = ack === "standby" ? { alone: status.get("alone") === 1, ...copied } : copied;
   return { role: "active", epoch: status.get("epoch"), behind_batches: held.batches, ack, ...alone };
 }

@@ -16,6 +16,9 @@ export const Readiness = closed({
   alone: Type.Optional(
     Type.Boolean({ description: "acknowledgements don't wait for a standby, although they should; with ack standby" }),
   ),
+  keys_copied: Type.Optional(
+    Type.Boolean({ description: "a standby has the same files of keys/: without them it doesn't take over" }),
+  ),
   active: Type.Optional(
     Type.Union([Type.String(), Type.Null()], { description: "of a standby: the active box's address" }),
   ),

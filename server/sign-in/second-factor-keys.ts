@@ -1,7 +1,7 @@
 /**
  * The keys that encrypt TOTP secrets in the database (AES-256-GCM), in a file next to the signing keys: a copy of the
  * database alone yields no codes. The newest key encrypts; older ones stay, so that today's keys can read a restored
- * database. The first encryption creates the file.
+ * database. An exchange's first start creates the file, so that a standby has it before any secret depends on it.
  */
 
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
@@ -38,38 +38,39 @@ export class SecondFactorKeys {
     this.keys = keys;
   }
 
-  /** @throws Error naming the file if it exists and contains no keys */
-  static async open(path: string): Promise<SecondFactorKeys> {
+  /** Creates the file with a first key if it is missing. @throws Error naming the file if it contains no keys */
+  static async open(path: string, now: number): Promise<SecondFactorKeys> {
     let text: string;
     try {
       text = await readFile(path, "utf8");
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return new SecondFactorKeys(path, []);
-      throw error;
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      const created = new SecondFactorKeys(path, []);
+      await created.add(now);
+      return created;
     }
-    await chmod(path, FILE_MODE);
+    // Of another user's file only what it contains counts.
+    await chmod(path, FILE_MODE).catch(() => {});
     const keys = readKeys(text);
     // Without the cause, which may quote the file.
     if (keys === null) throw new Error(`${path} contains no second-factor keys`);
     return new SecondFactorKeys(path, keys);
   }
 
-  /** The id of the key that encrypts; null before the first. */
-  get activeId(): string | null {
-    return this.keys[0]?.id ?? null;
+  /** The id of the key that encrypts. */
+  get activeId(): string {
+    return this.active.id;
   }
 
-  /** @param of the owner, without whom the secret cannot be decrypted @throws file system errors */
-  async seal(secret: Uint8Array, of: string, now: number): Promise<string> {
-    await this.change(() => (this.keys.length === 0 ? this.add(now) : undefined));
-    return this.sealNow(secret, of);
-  }
-
-  /** As `seal`, once a key exists. */
-  sealNow(secret: Uint8Array, of: string): string {
+  private get active(): Key {
     const [key] = this.keys;
     assert(key !== undefined, "a key exists before it encrypts");
-    const { id, bytes } = key;
+    return key;
+  }
+
+  /** @param of the owner, without whom the secret cannot be decrypted */
+  seal(secret: Uint8Array, of: string): string {
+    const { id, bytes } = this.active;
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv(ALGORITHM, bytes, iv).setAAD(Buffer.from(of));
     const sealed = Buffer.concat([iv, cipher.update(secret), cipher.final(), cipher.getAuthTag()]);
@@ -100,12 +101,10 @@ export class SecondFactorKeys {
   /** Creates a new key, on disk before it encrypts anything. @returns its id */
   async rotate(now: number): Promise<string> {
     await this.change(() => this.add(now));
-    const { activeId } = this;
-    assert(activeId !== null, "the new key is the active one");
-    return activeId;
+    return this.activeId;
   }
 
-  private change(run: () => Promise<void> | undefined): Promise<void> {
+  private change(run: () => Promise<void>): Promise<void> {
     const changed = this.lastChange.then(run);
     this.lastChange = changed.catch(() => {});
     return changed;
@@ -117,6 +116,12 @@ export class SecondFactorKeys {
     await writeKeys(this.path, keys);
     this.keys = keys;
   }
+}
+
+/** True where `text` is a file of keys, and one of them isn't in `other`: what it encrypted can't be read with `other`. */
+export function hasMoreKeys(text: string, other: string | undefined): boolean {
+  const others = new Set((other === undefined ? null : readKeys(other))?.map(({ id }) => id));
+  return readKeys(text)?.some(({ id }) => !others.has(id)) ?? false;
 }
 
 function readKeys(text: string): Key[] | null {

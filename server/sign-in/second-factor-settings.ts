@@ -271,7 +271,7 @@ export class SecondFactorSettings {
         transports: null,
         userHandle: null,
       };
-      return { ...made, ...none, kind, secret: await factors.seal(userId, secret, now), lastStep: step };
+      return { ...made, ...none, kind, secret: factors.seal(userId, secret), lastStep: step };
     }
     if (passkey === undefined || code !== undefined) throw badRequest("passkey: required, as the browser returned it");
     const { kind, challenge, userHandle } = pending;

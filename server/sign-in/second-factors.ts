@@ -150,8 +150,8 @@ export class SecondFactors {
     return this.options.keys.unseal(secret, sealedFor(userId));
   }
 
-  seal(userId: number, secret: Uint8Array, now: number): Promise<string> {
-    return this.options.keys.seal(secret, sealedFor(userId), now);
+  seal(userId: number, secret: Uint8Array): string {
+    return this.options.keys.seal(secret, sealedFor(userId));
   }
 
   // ---------------------------------------------------------------- changes
@@ -216,7 +216,7 @@ export class SecondFactors {
         if (row.kind !== "totp" || keys.isCurrent(row.secret)) continue;
         const secret = this.secretOf(row);
         if (secret === null) continue;
-        row.secret = keys.sealNow(secret, sealedFor(row.userId));
+        row.secret = keys.seal(secret, sealedFor(row.userId));
         writes.push({ kind: "update", table: "second_factors", id: row.id, set: { secret: row.secret } });
       }
     }

@@ -11,7 +11,7 @@ import { Line } from "../support/line.ts";
 import { scrape } from "../support/metrics.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { BUY, post, terms } from "../support/trading.ts";
-import { type TestMarket, World } from "../support/world.ts";
+import { type TestMarket, World, type WorldOptions } from "../support/world.ts";
 import { hashesOf, journalBodies, Nodes, nameOf } from "./streamed-log.ts";
 
 /** A standby catches up within this, ms. */
@@ -47,8 +47,8 @@ export class TestNodes {
   }
 
   /** A running exchange with two users and a market, and the test's own connection to its stream. */
-  async begin(name: string, more: Record<string, string> = {}) {
-    const world = await World.start({ users: 2, markets: [2], env: this.settings(name, more) });
+  async begin(name: string, more: Record<string, string> = {}, named: WorldOptions["named"] = {}) {
+    const world = await World.start({ users: 2, named, markets: [2], env: this.settings(name, more) });
     onTestFinished(() => world.server.kill());
     const stream = await Nodes.connect(this.cluster, name);
     return { world, stream, market: world.market(), user: world.user() };

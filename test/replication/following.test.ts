@@ -53,7 +53,10 @@ describe.skipIf(NO_NATS)("a standby", () => {
       const ready = await fetch(`${standby.root}/readyz`);
       expect([ready.status, await ready.json()]).toEqual([
         503,
-        { status: "standby", role: "standby", epoch: 1, behind_batches: 0, ack: "standby", active: URL_OF_A },
+        {
+          ...{ status: "standby", role: "standby", epoch: 1, behind_batches: 0, ack: "standby" },
+          ...{ keys_copied: true, active: URL_OF_A },
+        },
       ]);
     });
     expect((await fetch(`${standby.root}/livez`)).status).toBe(200);

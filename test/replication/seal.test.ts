@@ -54,6 +54,24 @@ describe("the files of keys/", () => {
     expect(readFileSync(join(standby.folder, "a.json"), "utf8")).toBe("1");
   });
 
+  test("with a key of second factors that the other box lacks are set aside", () => {
+    const key = (id: string) => ({ id, key: Buffer.alloc(32, id).toString("base64url"), created_at: 1 });
+    const text = (...ids: string[]): string => JSON.stringify({ keys: ids.map(key) });
+    const [FACTORS, SIGNING] = ["second-factors.json", { "a.json": "1" }];
+    const standby = filesIn({ ...SIGNING, [FACTORS]: text("b", "a") });
+    // A rotation on the other box keeps the old keys.
+    const rotated = filesIn({ ...SIGNING, [FACTORS]: text("c", "b", "a") });
+    expect(standby.keys.replace(rotated.keys.sealed("x"), "x")).toEqual([]);
+    for (const others of [{ ...SIGNING, [FACTORS]: text("d", "c") }, SIGNING]) {
+      const own = readFileSync(join(standby.folder, FACTORS), "utf8");
+      const [path = ""] = standby.keys.replace(filesIn(others).keys.sealed("x"), "x");
+      expect(readFileSync(path, "utf8")).toBe(own);
+      expect(path.startsWith(`${standby.folder}-aside`)).toBe(true);
+    }
+    expect(readdirSync(`${standby.folder}-aside`)).toHaveLength(2);
+    expect(readdirSync(standby.folder)).toEqual(["a.json"]);
+  });
+
   test("come into a folder that isn't there, and nothing comes from a box without any", () => {
     const active = filesIn({ "a.json": "1" });
     const folder = join(temporaryFolder(), "keys");

@@ -27,7 +27,14 @@ describe.skipIf(NO_NATS)("a log that is copied to NATS", () => {
     expect(figures.series.get("exchange_standby_shipped_messages_total")).toBeGreaterThanOrEqual(20);
     expect(figures.series.get('exchange_standby_gate_seconds_count{stage="stream"}')).toBeGreaterThanOrEqual(20);
     const ready = await fetch(`${world.server.root}/readyz`);
-    expect(await ready.json()).toEqual({ status: "ok", role: "active", epoch: 1, behind_batches: 0, ack: "stream" });
+    expect(await ready.json()).toEqual({
+      keys_copied: false,
+      status: "ok",
+      role: "active",
+      epoch: 1,
+      behind_batches: 0,
+      ack: "stream",
+    });
     const { out } = await admin(world.server.dataDir, "standby", "status");
     expect(JSON.parse(out)).toMatchObject({
       ...{ role: "active", epoch: 1, behind_batches: 0, behind_ms: 0, ack: "stream", syncs_each_write: true },

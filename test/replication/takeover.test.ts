@@ -4,9 +4,11 @@ import { FENCED_EXIT } from "../../server/errors.ts";
 import { admin } from "../support/admin.ts";
 import { eventually } from "../support/checks.ts";
 import { Client, type OrderJson } from "../support/client.ts";
+import { PASSWORD, signIn } from "../support/identity.ts";
 import { scrape } from "../support/metrics.ts";
+import { addApp, signInWithCode } from "../support/second-factor.ts";
 import type { TestServer } from "../support/server.ts";
-import type { TestMarket } from "../support/world.ts";
+import type { TestMarket, WorldOptions } from "../support/world.ts";
 import { bid, keyed, paired, readiness, TestNodes } from "./cluster.ts";
 import { NO_NATS } from "./streamed-log.ts";
 
@@ -18,8 +20,8 @@ describe.skipIf(NO_NATS)("a standby whose active box", () => {
   const nodes = TestNodes.use();
   const both = { STANDBY_ACK: "standby", STANDBY_TAKEOVER: "auto", STANDBY_LOST: "alone:3" };
 
-  async function pair(name: string, ofActive: Record<string, string> = {}) {
-    const { world, market, user } = await nodes.begin(name, { ...both, STANDBY_BOX: "a", ...ofActive });
+  async function pair(name: string, ofActive: Record<string, string> = {}, named: WorldOptions["named"] = {}) {
+    const { world, market, user } = await nodes.begin(name, { ...both, STANDBY_BOX: "a", ...ofActive }, named);
     const b = await nodes.standBy(name, { ...both, STANDBY_URL: URL_OF_B });
     await paired(world.server);
     await keyed(b);
@@ -52,6 +54,23 @@ describe.skipIf(NO_NATS)("a standby whose active box", () => {
     onTestFinished(() => again.kill());
     expect(await readiness(again)).toMatchObject({ role: "active", epoch: 3 });
     await again.stop();
+  });
+
+  test("is killed after somebody's first second factor knows the factor, and so does the other one when it is back", async () => {
+    const { a, b, market, user } = await pair("factor", {}, { owner: { password: PASSWORD } });
+    const email = "owner@example.com";
+    const factor = await addApp((await signIn(a, email)).client);
+    await a.kill();
+    await expectTaken(b, user.token, market);
+    (await signInWithCode(b, email, factor.app.next())).client.close();
+    const back = await nodes.standBy("factor", { ...both, STANDBY_BOX: "a" }, a.dataDir);
+    await paired(b);
+    await keyed(back);
+    expect(await readiness(b)).toMatchObject({ keys_copied: true });
+    await b.kill();
+    await back.ready();
+    (await signInWithCode(back, email, factor.app.next())).client.close();
+    await back.stop();
   });
 
   test("hangs takes over, and the other one is told where to go on when it wakes up", async () => {
