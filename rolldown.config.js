@@ -228,8 +228,24 @@ function isAlive(pid) {
   }
 }
 
+/** What a program folder says that belongs to another user, or to nobody. */
+const isDenied = ({ code }) => ["EACCES", "EPERM", "EROFS"].includes(code);
+
 const name = hashSources();
-fs.mkdirSync(BUILDS, { recursive: true });
-if (!fs.existsSync(join(BUILDS, name, "main.js"))) await makeBuild(name);
-pointTo(name);
-prune(name);
+try {
+  if (!fs.existsSync(join(BUILDS, name, "main.js"))) {
+    fs.mkdirSync(BUILDS, { recursive: true });
+    await makeBuild(name);
+  }
+  pointTo(name);
+} catch (error) {
+  if (!isDenied(error)) throw error;
+  process.stderr.write(`cannot build: ${error.message}. Run "npm run build" once as the owner of ${ROOT}\n`);
+  process.exit(1);
+}
+try {
+  prune(name);
+} catch (error) {
+  // The build is up to date, and whoever owns the folder tidies it.
+  if (!isDenied(error)) throw error;
+}

@@ -8,8 +8,9 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "../../engine/util/clock.ts";
 import { type Backup, backUp } from "../backup/backup.ts";
 import { readConfig } from "../bootstrap/config.ts";
+import { ConfigError } from "../errors.ts";
 import { recordBackup } from "../service/last-backup.ts";
-import { restrictToOwner } from "../util/data-folder.ts";
+import { giveToOwner, restrictToOwner } from "../util/data-folder.ts";
 import { type Call, withServer } from "./admin-client.ts";
 import {
   type AdminCommand,
@@ -136,6 +137,16 @@ function resolveEmails(given: readonly Given[], call: Call): Promise<Given[]> {
   );
 }
 
+/** What this command wrote belongs to whom the folder belongs to. */
+function shareFolder(): void {
+  try {
+    giveToOwner(readConfig(process.env).dataDir);
+  } catch (error) {
+    // The command itself said what is wrong with the settings.
+    if (!(error instanceof ConfigError)) throw error;
+  }
+}
+
 function explain(error: unknown): number {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   if (!(error instanceof UsageError)) return 1;
@@ -148,4 +159,6 @@ try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   process.exitCode = explain(error);
+} finally {
+  shareFolder();
 }

@@ -2,7 +2,21 @@
  * The data folder: the lock that gives it to one server, the permissions of its files, and the paths in it that more
  * than one part knows. Never opens the database for writing.
  */
-import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fchownSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from "node:fs";
 import { join, relative } from "node:path";
 import type Database from "better-sqlite3";
 import { whyNoFile, whyNoFolder } from "../../engine/util/path-kind.ts";
@@ -17,7 +31,7 @@ const LOCK = "exchange.lock";
 const KEPT =
   /^(exchange|journal)\.|^(log|history|keys|outbox|cut|copy)$|^(control\.sock|last-backup\.json|(mails|standby)\.json(\.part)?)$|^demo-token-\d+$/;
 /** The files in it that a start opens. */
-const OWN_FILES = /^((exchange|journal)\.db|exchange\.lock)(-wal|-shm|-journal)?$|^last-backup\.json$/;
+const OWN_FILES = /^((exchange|journal)\.db|exchange\.lock)(-wal|-shm|-journal)?$/;
 
 /** Only the owner may open files that this process creates from now on: the database holds password hashes and addresses. */
 export function restrictToOwner(): void {
@@ -65,6 +79,34 @@ function checkDataFolder(dataDir: string): void {
   for (const path of [keyFolder(dataDir), archiveFolder(dataDir)]) require(path, whyNoFolder(path));
   const keys = keyFolder(dataDir);
   for (const path of existsSync(keys) ? readdirSync(keys) : []) require(join(keys, path), whyNoFile(join(keys, path)));
+}
+
+/**
+ * Gives the folder's owner what root wrote into it, so that the exchange can read it at its next start. Does nothing for
+ * other users, nor where root owns the folder. The owner could have put a link there: only files and folders that really are in
+ * the folder change hands.
+ */
+export function giveToOwner(dataDir: string): void {
+  if (process.geteuid?.() !== 0) return;
+  const folder = statSync(dataDir, { throwIfNoEntry: false });
+  if (folder === undefined || folder.uid === 0) return;
+  const root = realpathSync(dataDir);
+  for (const name of readdirSync(root, { recursive: true })) giveFile(join(root, String(name)), folder);
+}
+
+/** A path that is gone, or a link, stays as it is; so does a file with another name elsewhere. */
+function giveFile(path: string, { uid, gid }: Stats): void {
+  let file: number | null = null;
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const stats = fstatSync(file);
+    const isAlone = stats.isDirectory() || (stats.isFile() && stats.nlink === 1);
+    if (stats.uid === 0 && isAlone && readlinkSync(`/proc/self/fd/${file}`) === path) fchownSync(file, uid, gid);
+  } catch {
+    // The next command tries again.
+  } finally {
+    if (file !== null) closeSync(file);
+  }
 }
 
 /** True if an exchange keeps its state there. */
