@@ -101,6 +101,8 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
   for (const [name, schema] of Object.entries<TSchema>(Environment.properties)) {
     const value = env[name] === "" ? undefined : env[name];
     if (value !== undefined) checkWrapping(name, value);
+    // What wasn't UTF-8 is lost already.
+    if (value?.includes("\ufffd")) throw new ConfigError(`${name} must be text in UTF-8`);
     const { type, default: fallback } = schema as Rule;
     if (value === undefined) {
       if (fallback !== undefined) values[name] = fallback;

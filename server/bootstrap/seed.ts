@@ -80,12 +80,22 @@ interface WriteResult {
 /** @throws ConfigError naming the file and the field */
 export function readSeed(path: string): Seed {
   try {
-    const seed = compileSchema(SeedSchema)(JSON.parse(readFileSync(path, "utf8")));
+    const seed = compileSchema(SeedSchema)(JSON.parse(readText(path)));
     for (const [i, { terms }] of (seed.users ?? []).entries()) if (terms !== undefined) checkSeededRates(terms, i);
     return seed;
   } catch (error) {
     const why = error instanceof ApiError || error instanceof SyntaxError ? error.message : String(error);
     throw new ConfigError(`SEED_FILE: ${path}: ${why}`);
+  }
+}
+
+/** @throws ApiError for a file in another encoding, which would change names for good */
+function readText(path: string): string {
+  const bytes = readFileSync(path);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw badRequest("must be text in UTF-8");
   }
 }
 

@@ -16,6 +16,7 @@ import { createStandbyCommands } from "../control/standby-commands.ts";
 import { ApiError, ConfigError, ErrorKind, overloaded, STARTING, STOPPING } from "../errors.ts";
 import { SecurityHeaders } from "../http/security-headers.ts";
 import type { Logger } from "../logger.ts";
+import { SUSPICION_MS } from "../replication/limits.ts";
 import { Replication } from "../replication/replication.ts";
 import { ReplicationStatus } from "../replication/replication-status.ts";
 import { readStandbyFile } from "../replication/standby-file.ts";
@@ -37,6 +38,8 @@ const LOADED_MS = 5_000;
 /** How long a promotion waits for the tables, and for those who asked for it to read the result. */
 const PROJECTOR_MS = 5_000;
 const CONTROL_MS = 1_000;
+/** How long a box that started listens before it says that no box is active. */
+const LISTENING_MS = 2 * SUSPICION_MS;
 
 interface StandingByOptions {
   readonly config: Config;
@@ -91,6 +94,7 @@ export class StandingBy {
   readonly replication: Replication;
   /** How far the log and the tables are while this box follows. */
   readonly progress = new LogProgress();
+  private openedAt = Number.POSITIVE_INFINITY;
   private listening: Listening = { socket: null, port: 0 };
   private readonly options: StandingByOptions;
   private readonly settings: ReplicationSettings;
@@ -153,6 +157,13 @@ export class StandingBy {
     return new Replication({ worker, status, settings: this.settings, waker, releaseMemory, logger });
   }
 
+  /** A box that has just started knows of nobody yet: it can't say that no box is active, nor that it lacks nothing. */
+  private get role(): "starting" | "standby" {
+    const { role, hasHeard } = this.replication;
+    const isSettled = hasHeard || systemClock.elapsed() - this.openedAt >= LISTENING_MS;
+    return role === "standby" && isSettled ? "standby" : "starting";
+  }
+
   get port(): number {
     return this.listening.port;
   }
@@ -160,6 +171,7 @@ export class StandingBy {
   /** Opens the port. @throws ConfigError where it can't be */
   async open(): Promise<void> {
     const { config, uws } = this.options;
+    this.openedAt = systemClock.elapsed();
     this.listening = await listen(config, uws, this.app);
   }
 
@@ -259,8 +271,10 @@ export class StandingBy {
 
   private readiness(): object {
     const { replication, isStopping } = this;
-    const { status, settings, role, active } = replication;
-    if (role !== "standby") return { status: isStopping ? "stopping" : "starting" };
+    const { status, settings, active } = replication;
+    const { role } = this;
+    if (isStopping) return { status: "stopping" };
+    if (role !== "standby") return { status: "starting" };
     return {
       status: "standby",
       role,
@@ -273,7 +287,8 @@ export class StandingBy {
   }
 
   private rejection(): ApiError {
-    const { role, active } = this.replication;
+    const { role } = this;
+    const { active } = this.replication;
     if (this.isStopping) return overloaded(STOPPING);
     return role === "standby" ? standbyRejection(active) : overloaded(STARTING);
   }

@@ -9,6 +9,7 @@ import { deprecationHeaders, type Header } from "./deprecation.ts";
 import { MAX_BODY_BYTES, MAX_SIGN_IN_BODY_BYTES } from "./limits.ts";
 import type { RequestReply, Route, RouteRequest } from "./route.ts";
 import { isForOwnPages } from "./security-headers.ts";
+import { BUILDER_CODE } from "./text-schemas.ts";
 import { type Check, compileQuery, compileSchema } from "./validate.ts";
 
 /** A route with what serving a request needs of it, derived once at startup. */
@@ -100,10 +101,12 @@ export function execute(route: Route, request: RouteRequest, reply: RequestReply
 /** The origin of a request without connection and builder code. */
 export const DIRECT: Origin = { connection: null, builderCode: null };
 
-const BUILDER_CODE = /^[A-Za-z0-9._-]{1,32}$/;
+const BUILDER_CODE_TEXT = new RegExp(BUILDER_CODE.pattern);
 
 /** The origin with a builder code. @param name of its header or field @throws ApiError 40000 */
 export function creditedTo(origin: Origin, builderCode: string, name: string): Origin {
-  if (!BUILDER_CODE.test(builderCode)) throw badRequest(`${name}: 1 to 32 characters of A-Z a-z 0-9 . _ -`);
+  if (builderCode.length > BUILDER_CODE.maxLength || !BUILDER_CODE_TEXT.test(builderCode)) {
+    throw badRequest(`${name}: 1 to 32 characters of A-Z a-z 0-9 . _ -, not "." or ".."`);
+  }
   return { connection: origin.connection, builderCode };
 }

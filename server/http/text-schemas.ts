@@ -23,3 +23,10 @@ export const Note = text(MAX_NOTE_LENGTH);
 /** The note that an operator leaves with a decision; the user concerned can read it. */
 export const note = optional(Note);
 export const NoteOnly = closed({ note });
+
+/** The code of an integration, a part of a path: not `.` or `..`, which clients resolve. */
+export const BUILDER_CODE = {
+  pattern: "^(\\.*[A-Za-z0-9_-][A-Za-z0-9._-]*|\\.{3,})$",
+  minLength: 1,
+  maxLength: 32,
+} as const;

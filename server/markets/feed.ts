@@ -78,10 +78,18 @@ export class MarketFeed implements RegistryListener {
   }
 
   /** Marks a market and its event in these orders. */
-  private mark({ id, eventId }: Market, sorts: readonly Sort[] = FEED_SORTS): void {
+  private mark({ id, eventId }: Market, sorts: readonly Sort[]): void {
     for (const sort of sorts) {
       this.orders[sort].mark(entryOfMarket(id));
       if (eventId !== null) this.orders[sort].mark(entryOfEvent(eventId));
+    }
+  }
+
+  /** The market may have become tradable, or ended, and its event with it. */
+  private markPresence({ id, eventId }: Market): void {
+    for (const sort of FEED_SORTS) {
+      this.orders[sort].markPresence(entryOfMarket(id));
+      if (eventId !== null) this.orders[sort].markPresence(entryOfEvent(eventId));
     }
   }
 
@@ -91,18 +99,18 @@ export class MarketFeed implements RegistryListener {
     this.category.set(entryOfMarket(market.id), market.category);
     this.kind.set(entryOfMarket(market.id), "market");
     this.categories = null;
-    this.mark(market);
+    this.markPresence(market);
   }
 
   eventAdded({ id, category }: EventRow): void {
     this.category.set(entryOfEvent(id), category);
     this.kind.set(entryOfEvent(id), "event");
-    for (const sort of FEED_SORTS) this.orders[sort].mark(entryOfEvent(id));
+    for (const sort of FEED_SORTS) this.orders[sort].markPresence(entryOfEvent(id));
   }
 
   statusChanged(market: Market): void {
     this.categories = null;
-    this.mark(market);
+    this.markPresence(market);
   }
 
   marketDescribed(market: Market): void {

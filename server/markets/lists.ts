@@ -71,14 +71,14 @@ export class MarketLists implements RegistryListener {
   // ---------------------------------------------------------------- registry changes
 
   marketAdded(market: Market): void {
-    for (const order of Object.values(this.marketSorts)) order.mark(market.id);
+    for (const order of Object.values(this.marketSorts)) order.markPresence(market.id);
     this.marketCategory.set(market.id, market.category);
     this.statusChanged(market);
     this.volumeChanged(market);
   }
 
   eventAdded({ id, category }: EventRow): void {
-    for (const order of Object.values(this.eventSorts)) order.mark(id);
+    for (const order of Object.values(this.eventSorts)) order.markPresence(id);
     this.eventCategory.set(id, category);
   }
 

@@ -33,7 +33,9 @@ export class SortedIds {
   private spare: Columns = { ids: new Int32Array(64), keys: new Float64Array(64) };
   /** By id: its key in the order; NaN if it is not in the order. */
   private keyById = new Float64Array(64).fill(Number.NaN);
-  private marked = new IdSet();
+  private readonly marked = new IdSet();
+  /** Ids that may have entered or left the order: no read may show the ones that left. */
+  private readonly changed = new IdSet();
   private readonly keyOf: (id: number) => number;
   private readonly tie: (a: number, b: number) => number;
 
@@ -42,9 +44,14 @@ export class SortedIds {
     this.tie = tie;
   }
 
-  /** Marks an id whose key, or presence in the order, may have changed. */
+  /** Marks an id whose key may have changed. */
   mark(id: number): void {
     this.marked.add(id);
+  }
+
+  /** Marks an id that may have entered or left the order. */
+  markPresence(id: number): void {
+    this.changed.add(id);
   }
 
   /** Marks every id in the order. */
@@ -53,18 +60,21 @@ export class SortedIds {
   }
 
   /**
-   * Moves marked ids to their places.
+   * Moves marked ids to their places, and lets ids enter and leave.
    * @param most maximum number to move; later calls move the rest
    */
   refresh(most = MAX_MOVED_PER_READ): void {
-    const { marked } = this;
-    if (marked.size === 0) return;
-    const ids = marked.list().slice();
+    const { marked, changed } = this;
+    if (marked.size + changed.size === 0) return;
+    const ids = [...changed.list()];
+    changed.clear();
+    const moved = marked.list().slice();
     marked.clear();
-    for (let i = most; i < ids.length; i++) marked.add(ids[i]!);
+    for (let i = most; i < moved.length; i++) marked.add(moved[i]!);
     const removals: number[] = [];
     const insertions: Insertion[] = [];
-    for (const id of ids.subarray(0, most)) {
+    for (const id of moved.subarray(0, most)) ids.push(id);
+    for (const id of ids) {
       const key = this.keyOf(id);
       this.keyById = withIndex(this.keyById, id, Number.NaN);
       const before = this.keyById[id]!;

@@ -5,7 +5,8 @@ import type { SCOPES } from "../accounts/types.ts";
 import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "../http/limits.ts";
 import { API_BASE, type Route } from "../http/route.ts";
 import { Id } from "../http/schemas.ts";
-import { CLIENT_ORDER_ID_PATTERN } from "../trading/schemas.ts";
+import { BUILDER_CODE } from "../http/text-schemas.ts";
+import { CLIENT_ORDER_ID } from "../trading/schemas.ts";
 import { type Json, type JsonObject, nameOf, requestSchema } from "./components.ts";
 import type { OperationText } from "./operation-text.ts";
 import { capitalized, type SharedParts } from "./shared-parts.ts";
@@ -26,10 +27,10 @@ const OTHER_PARAMETERS: JsonObject = {
   provider: { type: "string", minLength: 1 },
   client_id: { type: "string", minLength: 1 },
   token: { type: "string", minLength: 1 },
-  code: { type: "string", pattern: "^[A-Za-z0-9._-]{1,32}$" },
+  code: { type: "string", ...BUILDER_CODE },
   hash: { type: "string", pattern: "^[0-9a-f]{32}$" },
   file: { type: "string", pattern: "^\\d{4}-\\d{2}-\\d{2}\\.(parquet|jsonl\\.gz)$" },
-  client_order_id: { type: "string", pattern: CLIENT_ORDER_ID_PATTERN },
+  client_order_id: { type: "string", ...CLIENT_ORDER_ID },
 };
 
 export function pathParameters({ path }: Route, { params = {} }: OperationText): Json[] {
@@ -82,7 +83,7 @@ export const PARAMETERS: JsonObject = {
     name: "X-Builder-Code",
     in: "header",
     description: "The integration that receives credit for the fills of these orders.",
-    schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,32}$" },
+    schema: { type: "string", ...BUILDER_CODE },
     example: "acme-terminal",
   },
   IdempotencyKey: {
@@ -99,7 +100,7 @@ export const PARAMETERS: JsonObject = {
     name: "Idempotency-Key",
     in: "header",
     description: "Stands for the `client_order_id` where the body has none, and so makes a retry safe.",
-    schema: { type: "string", pattern: CLIENT_ORDER_ID_PATTERN },
+    schema: { type: "string", ...CLIENT_ORDER_ID },
   },
   IfNoneMatch: {
     name: "If-None-Match",

@@ -35,13 +35,16 @@ export function* openApi(
   const shared = new SharedParts();
   const paths = yield* pathsOf(routes, publicUrl, shared);
   const own = shared.of("schemas");
+  const given = { ...PARAMETERS, ...shared.of("parameters") };
+  // There are generators that find no reference within a shared parameter.
+  const parameters = inlined(given, definitionsFor([given]));
   const components = {
     securitySchemes: securitySchemes(publicUrl),
-    parameters: { ...PARAMETERS, ...shared.of("parameters") },
+    parameters,
     headers: HEADERS,
     responses: errorResponses(),
   };
-  const named = definitionsFor([paths, own, components.parameters]);
+  const named = definitionsFor([paths, own, parameters]);
   const schemas = { Error: ERROR, OAuthError: OAUTH_ERROR, ...named, ...own };
   yield;
   return {
@@ -122,6 +125,19 @@ function textOf(route: Route): OperationText {
 
 function parametersOf(route: Route, text: OperationText): Json[] {
   return [...pathParameters(route, text), ...queryParameters(route, text), ...headerParameters(route)];
+}
+
+const SCHEMAS = "#/components/schemas/";
+
+/** The value with every reference to a schema replaced by the schema, which has none to itself. */
+function inlined(value: Json, schemas: JsonObject): Json {
+  if (Array.isArray(value)) return value.map((each) => inlined(each, schemas));
+  if (value === null || typeof value !== "object") return value;
+  const { $ref, ...rest } = value as JsonObject;
+  const others = Object.fromEntries(Object.entries(rest).map(([name, each]) => [name, inlined(each as Json, schemas)]));
+  if (typeof $ref !== "string" || !$ref.startsWith(SCHEMAS)) return $ref === undefined ? others : { $ref, ...others };
+  const named = inlined(schemas[$ref.slice(SCHEMAS.length)] as Json, schemas);
+  return { ...(named as JsonObject), ...others };
 }
 
 /**

@@ -57,6 +57,8 @@ export class Replication {
   successor: ActiveBox | null = null;
   /** The active box, as a standby hears it; null for none. */
   active: ActiveBox | null = null;
+  /** An active box was heard since the start. */
+  hasHeard = false;
   private readonly logger: Logger;
   /** Why the thread ships nothing any more; null while it does. */
   private failure: Extract<ReplicationReport, { kind: "failed" | "fenced" }> | null = null;
@@ -75,8 +77,10 @@ export class Replication {
     worker.on("message", (report: ReplicationReport) => {
       if (report.kind === "line") this.logger[report.level](report.text);
       else if (report.kind === "role") this.role = report.role;
-      else if (report.kind === "active") this.active = report.active;
-      else if (report.kind === "resigning") this.isResigning = true;
+      else if (report.kind === "active") {
+        this.active = report.active;
+        this.hasHeard = true;
+      } else if (report.kind === "resigning") this.isResigning = true;
       else if (report.kind === "resigned") this.successor = report.to;
       else if (report.kind === "failed" || report.kind === "fenced") {
         this.failure ??= report;

@@ -10,10 +10,8 @@ import { badRequest, notFound } from "../errors.ts";
 import { compileSchema } from "../http/validate.ts";
 import type { Operation } from "./batch.ts";
 import type { OrderEntry } from "./order-entry.ts";
-import { type AmendOrder, BatchOperations, CLIENT_ORDER_ID_PATTERN, type PlaceOrder } from "./schemas.ts";
+import { type AmendOrder, BatchOperations, CLIENT_ORDER_ID, isClientOrderIdText, type PlaceOrder } from "./schemas.ts";
 import type { Amendment, Origin, Placement, Reply } from "./types.ts";
-
-const CLIENT_ORDER_ID = new RegExp(CLIENT_ORDER_ID_PATTERN);
 
 /**
  * @param idempotencyKey stands for the client order id where the body has none; "" for none
@@ -47,8 +45,8 @@ function termsIn(body: Static<typeof PlaceOrder>): number {
 
 /** @throws ApiError 40000 */
 function clientOrderIdOf(idempotencyKey: string): string {
-  if (CLIENT_ORDER_ID.test(idempotencyKey)) return idempotencyKey;
-  throw badRequest(`Idempotency-Key: stands for the client_order_id here, and must match ${CLIENT_ORDER_ID_PATTERN}`);
+  if (isClientOrderIdText(idempotencyKey)) return idempotencyKey;
+  throw badRequest(`Idempotency-Key: stands for the client_order_id here, and must match ${CLIENT_ORDER_ID.pattern}`);
 }
 
 export function readAmendment(orderId: number, body: Static<typeof AmendOrder>): Amendment {
@@ -63,7 +61,7 @@ export function clientOrderIdIn(text: string): string {
   } catch {
     // The text is no valid encoding, and so no client order id either.
   }
-  if (!CLIENT_ORDER_ID.test(name)) throw notFound("order");
+  if (!isClientOrderIdText(name)) throw notFound("order");
   return name;
 }
 

@@ -300,6 +300,13 @@ describe("a wrong seed names the variable and the field", () => {
     expect(() => readSeed(path)).toThrow(ConfigError);
     expect(() => readSeed(path)).toThrow(new RegExp(`^SEED_FILE: .*${message.source}`));
   });
+
+  test("a seed in Latin-1, and a variable, are refused before a name is changed for good", () => {
+    const path = file("latin.json", {});
+    writeFileSync(path, JSON.stringify({ events: [{ slug: "ne", title: "N\u00e9" }] }), "latin1");
+    expect(() => readSeed(path)).toThrow(/^SEED_FILE: .*latin.json: must be text in UTF-8$/);
+    expect(() => readConfig({ MAIL_FROM: "N\ufffd <a@example.com>" })).toThrow("MAIL_FROM must be text in UTF-8");
+  });
 });
 
 test("TWO_PERSON_RULE accepts any of its names, WITHDRAWAL_ADDRESS the word for EVM addresses or an expression", () => {

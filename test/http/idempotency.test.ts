@@ -293,6 +293,9 @@ describe("ids", () => {
       "ü",
       "a\n",
       "a\0",
+      // Parts of a path that clients resolve.
+      ".",
+      "..",
       "{}",
       7,
       true,
@@ -302,7 +305,22 @@ describe("ids", () => {
     ]) {
       await expectRefused(place(bad), 400, 40000, /client_order_id/);
     }
-    const good = ["a", "A", "0", ".", "..", "_", ":", "-", "a".repeat(64), "a".repeat(63), "__proto__", "null", "-1"];
+    const good = [
+      "a",
+      "A",
+      "0",
+      "...",
+      ".a",
+      "..-",
+      "_",
+      ":",
+      "-",
+      "a".repeat(64),
+      "a".repeat(63),
+      "__proto__",
+      "null",
+      "-1",
+    ];
     const ids = new Set<number>();
     for (const client_order_id of good) {
       const { data } = await place(client_order_id);

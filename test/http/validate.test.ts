@@ -32,7 +32,11 @@ test.each([
   [{ ...PLACEMENT, side: 7, quantity: 0 }, "side: must be <= 2"],
   [{ market_id: 1, price: 0 }, "outcome_id: required"],
   [{ ...PLACEMENT, price: 0, colour: 1 }, "colour: unknown field"],
-  [{ ...PLACEMENT, client_order_id: "" }, 'client_order_id: must match pattern "^[A-Za-z0-9._:-]{1,64}$"'],
+  [{ ...PLACEMENT, client_order_id: "" }, "client_order_id: must not be empty"],
+  [
+    { ...PLACEMENT, client_order_id: ".." },
+    'client_order_id: must match pattern "^(\\\\.*[A-Za-z0-9_:-][A-Za-z0-9._:-]*|\\\\.{3,})$"',
+  ],
   [null, "body: must be object"],
   [[PLACEMENT], "body: must be object"],
   [[], "body: must be object"],

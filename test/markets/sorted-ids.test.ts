@@ -7,6 +7,25 @@ import { Random } from "../support/random.ts";
 const listed = (order: SortedIds): number[] => [...order.ids.subarray(0, order.size)];
 
 describe("an order", () => {
+  test("ids that leave the order are gone at the next read, however many; moved ones wait their turn", () => {
+    const keys = new Map<number, number>();
+    const order = new SortedIds({ keyOf: (id) => keys.get(id) ?? Number.NaN });
+    const count = 3 * MAX_MOVED_PER_READ;
+    for (let id = 1; id <= count; id++) {
+      keys.set(id, id);
+      order.markPresence(id);
+    }
+    order.refresh();
+    expect(order.size).toBe(count);
+    for (let id = 1; id <= count; id++) order.mark(id);
+    for (let id = 13; id <= count; id++) {
+      keys.delete(id);
+      order.markPresence(id);
+    }
+    order.refresh();
+    expect(listed(order)).toEqual([12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
+  });
+
   test.for(["the largest id first", "the smallest id first"])("sorted ids: among equal keys %s", (tie) => {
     const random = Random.printed(`an order with ${tie}`);
     const keys = new Map<number, number>();

@@ -112,4 +112,20 @@ describe.skipIf(NO_NATS)("a standby", () => {
     expect(await bid(reader, market, "on-b")).toMatchObject({ status: 202 });
     await standby.stop();
   });
+
+  test("says that it is starting until it knows who is active", async () => {
+    const { world } = await nodes.begin("fresh", { STANDBY_BOX: "a" });
+    const standby = await nodes.standBy("fresh");
+    await eventually(async () =>
+      expect(await readiness(standby)).toMatchObject({ status: "standby", behind_batches: 0 }),
+    );
+    await world.server.kill();
+    await standby.stop();
+    const alone = await nodes.standBy("fresh", {}, standby.dataDir);
+    expect(await readiness(alone)).toEqual({ status: "starting" });
+    const refused = await (await fetch(`${alone.root}/api/v1/markets`)).json();
+    expect(refused).toMatchObject({ code: 50_300, msg: "the exchange is starting" });
+    await eventually(async () => expect(await readiness(alone)).toMatchObject({ status: "standby", active: null }));
+    await alone.stop();
+  });
 });

@@ -30,7 +30,6 @@ import { BlockLength, Channel, EntryLength, OrderFlags } from "./codec/constants
 import * as codec from "./codec/requests.ts";
 import type { FrameReader } from "./frame-reader.ts";
 
-const CLIENT_ORDER_ID = new RegExp(S.CLIENT_ORDER_ID_PATTERN);
 const KNOWN_FLAGS = OrderFlags.postOnly | OrderFlags.timestamps;
 const MAX_CODE = SELF_TRADE_PREVENTIONS.length - 1;
 /** By the schema's Channel; the implied book is a book, too. */
@@ -274,7 +273,7 @@ const isPrice = (price: number): boolean => price >= MIN_PRICE_BPS && price <= M
 const isQuantity = (quantity: number): boolean => quantity >= 1 && quantity <= MAX_QUANTITY;
 const isOptionalTime = (time: number): boolean => time >= -1 && time <= Number.MAX_SAFE_INTEGER;
 
-const isClientOrderId = (id: ClientOrderId | null): boolean => typeof id !== "string" || CLIENT_ORDER_ID.test(id);
+const isClientOrderId = (id: ClientOrderId | null): boolean => typeof id !== "string" || S.isClientOrderIdText(id);
 
 /** @throws ApiError 40000 where both forms are given */
 function clientOrderIdOf(low: number, high: number, text: string | null): ClientOrderId | null {
