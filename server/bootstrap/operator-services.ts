@@ -66,7 +66,9 @@ export function createOperatorServices(options: OperatorOptions) {
 
 function createUpkeep({ config, database, trading, logger }: OperatorOptions): LogUpkeep {
   const { path: tables, journalPath: journal, archives, logSince: since } = database;
-  const job = { journal, tables, archives, logDays: config.logDays };
+  const { dataDir, logDays, historyDays: days } = config;
+  const history = config.history ? { folder: historyFolder(dataDir), days } : null;
+  const job = { journal, tables, archives, logDays, history };
   return new LogUpkeep({ job, since, logger, progress: trading.progress, writer: trading.writer });
 }
 

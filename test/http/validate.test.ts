@@ -35,7 +35,7 @@ test.each([
   [{ ...PLACEMENT, client_order_id: "" }, "client_order_id: must not be empty"],
   [
     { ...PLACEMENT, client_order_id: ".." },
-    'client_order_id: must match pattern "^(\\\\.*[A-Za-z0-9_:-][A-Za-z0-9._:-]*|\\\\.{3,})$"',
+    'client_order_id: must match pattern "^(\\.*[A-Za-z0-9_:-][A-Za-z0-9._:-]*|\\.{3,})$"',
   ],
   [null, "body: must be object"],
   [[PLACEMENT], "body: must be object"],

@@ -7,11 +7,13 @@ import { openLogReader } from "../../engine/log/log-files.ts";
 import { LogProgress } from "../../engine/log/progress.ts";
 import { packRequest } from "../../engine/log/request.ts";
 import type { Write } from "../../engine/log/writes.ts";
+import { writeDay } from "../../server/book-history/history-folder.ts";
 import { LogUpkeep } from "../../server/service/log-upkeep.ts";
 import { keepLog, type UpkeepJob, type UpkeepResult } from "../../server/service/log-upkeep-job.ts";
 import type { SingleRun } from "../../server/util/thread-pool.ts";
 import { rowsOf } from "../support/data-dir.ts";
 import { DaysLog } from "../support/days-log.ts";
+import { temporaryFolder } from "../support/server.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -23,7 +25,7 @@ afterEach(() => {
 });
 
 /** An upkeep on a log of several days, whose runs are in this thread and can be made to fail. */
-function startUpkeep(logDays = 0) {
+function startUpkeep(logDays = 0, history: UpkeepJob["history"] = null) {
   const log = new DaysLog();
   days = log;
   const progress = new LogProgress();
@@ -49,6 +51,7 @@ function startUpkeep(logDays = 0) {
     tables: join(log.folder, "exchange.db"),
     archives: log.archives,
     logDays,
+    history,
   };
   const logger = { info: () => {}, error: (line: object) => void errors.push(line) };
   const since = log.rig.journal.prepare("SELECT min(at) FROM batches").pluck().get() as number;
@@ -154,4 +157,35 @@ test("with LOG_DAYS, the tables forget old batches before their archives are del
   log.trade();
   await check();
   expect(runs.length).toBe(2);
+});
+
+test("with LOG_DAYS, an archive stays until its day of book history is made", async () => {
+  const folder = temporaryFolder();
+  const history = { folder, days: 0 };
+  const { log, runs, check, pass } = startUpkeep(7, history);
+  const make = (date: string, isComplete = true): void =>
+    writeDay(folder, { date, exchange: 1, isComplete, lastBatch: 1, markets: [] });
+  const daysLeft = (): string[] => [...new Set(readdirSync(log.archives).map((name) => name.slice(0, 10)))].sort();
+  log.tradeDays(9);
+  await check();
+  const [first = "", second = "", ...rest] = daysLeft();
+  expect(rest).toHaveLength(7);
+  // Two are outdated: the first isn't made, then it isn't complete, then the second isn't made.
+  const runAgain = async (): Promise<void> => {
+    for (let n = 0; n < 2; n++) {
+      log.tradeDays(1);
+      pass(1);
+      await check();
+    }
+  };
+  await runAgain();
+  expect(daysLeft().slice(0, 2)).toEqual([first, second]);
+  make(second);
+  make(first, false);
+  await runAgain();
+  expect(daysLeft()[0]).toBe(first);
+  make(first);
+  await runAgain();
+  expect(daysLeft()[0]).toBe(rest[0]);
+  expect(runs.length).toBeGreaterThan(4);
 });

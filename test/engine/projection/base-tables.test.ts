@@ -50,7 +50,13 @@ test("the first start keeps the tables from before the log; later starts and new
 test("lost tables are built again from the snapshot, the archives and the journal", async () => {
   appendDeposits(dataDir, 4);
   const { hashes, archives } = start();
-  const job = { journal: join(dataDir, "journal.db"), tables: join(dataDir, "exchange.db"), archives, logDays: 0 };
+  const job = {
+    journal: join(dataDir, "journal.db"),
+    tables: join(dataDir, "exchange.db"),
+    archives,
+    logDays: 0,
+    history: null,
+  };
   expect(keepLog(job)).toMatchObject({ archived: 12 });
   const journal = openJournal(job.journal, "off");
   journal.prepare("DELETE FROM batches WHERE number <= 12").run();
@@ -74,7 +80,13 @@ test("the first archive opens with the books of the snapshot, their orders by pr
   tables.close();
   appendDeposits(dataDir, 2);
   const { archives } = start();
-  keepLog({ journal: join(dataDir, "journal.db"), tables: join(dataDir, "exchange.db"), archives, logDays: 0 });
+  keepLog({
+    journal: join(dataDir, "journal.db"),
+    tables: join(dataDir, "exchange.db"),
+    archives,
+    logDays: 0,
+    history: null,
+  });
   const [archive] = new ArchiveList(archives).read();
   const opening = new ArchiveReader(archivePath(archives, archive!.day), archive!).opening()!;
   expect(opening.markets).toEqual([[1, 1, 2, MarketStatus.open]]);
@@ -94,7 +106,13 @@ test("the first archive opens with the books of the snapshot, their orders by pr
 test("archives without the log that continues them are refused, and so are tables newer than the log", () => {
   appendDeposits(dataDir, 3);
   const { archives } = start();
-  keepLog({ journal: join(dataDir, "journal.db"), tables: join(dataDir, "exchange.db"), archives, logDays: 0 });
+  keepLog({
+    journal: join(dataDir, "journal.db"),
+    tables: join(dataDir, "exchange.db"),
+    archives,
+    logDays: 0,
+    history: null,
+  });
   const folder = temporaryFolder();
   mkdirSync(join(folder, "log"));
   for (const name of readdirSync(archives)) copyFileSync(join(archives, name), join(folder, "log", name));
