@@ -19,10 +19,11 @@ import { misspelled } from "./bootstrap/environment.ts";
 import { createGateway } from "./bootstrap/gateway.ts";
 import { createHeldLog } from "./bootstrap/held-log.ts";
 import { createFailureHandler, Lifecycle } from "./bootstrap/lifecycle.ts";
-import { createApp, listen, PublicUrl, printGreeting } from "./bootstrap/listen.ts";
+import { PublicUrl, printGreeting } from "./bootstrap/listen.ts";
 import { createNotificationServices } from "./bootstrap/notification-services.ts";
 import { createOperatorServices } from "./bootstrap/operator-services.ts";
 import { openOrderSource } from "./bootstrap/order-source.ts";
+import { Port } from "./bootstrap/port.ts";
 import { preparePlatform } from "./bootstrap/preconditions.ts";
 import {
   loadAllAccounts,
@@ -114,14 +115,14 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   replication?.watch(fail);
 
   // 5. Listen: requests get 50300 until the exchange is ready.
-  const app = createApp(config, uws);
+  const openPort = new Port(config, uws, logger);
   const heldLog = createHeldLog({ ...base, threads });
   const services = { ...base, threads, trading, identity, operators, notifying, heldLog };
-  const gateway = createGateway({ ...services, app, output });
+  const gateway = createGateway({ ...services, port: openPort, output });
   const { hub } = gateway;
   standing?.closePort();
-  const listening = await listen(config, uws, app);
-  publicUrl.resolvePort(listening.port);
+  await openPort.open();
+  publicUrl.resolvePort(openPort.number);
   gateway.site.load();
   identity.keys.setAudience(publicUrl.site(), publicUrl.api());
 
@@ -142,13 +143,11 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   const timers = startTimers({ ...services, hub, overdue, fail, deadlines: gateway.deadlines });
   await standing?.closeControl();
   const control = openControlSocket({ ...services, gateway });
-  const { socket: listenSocket, port } = listening;
+  const { number: port } = openPort;
   const mayHandOver = config.network;
   const stop = createShutdown({
     ...services,
-    uws,
-    app,
-    listenSocket,
+    port: openPort,
     timers,
     control,
     gateway,

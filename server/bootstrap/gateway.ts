@@ -2,7 +2,6 @@
  * Puts HTTP and WebSocket in front of the services: limits and credentials, the route table, the site, the metrics and
  * the hub of sockets. Opens no port: listen.ts does.
  */
-import type * as Uws from "uWebSockets.js";
 import { fileURLToPath } from "node:url";
 import { Histogram } from "../../engine/util/histogram.ts";
 import { type AccountRouteContext, createAccountRoutes } from "../accounts/routes.ts";
@@ -52,6 +51,7 @@ import type { Lifecycle } from "./lifecycle.ts";
 import type { PublicUrl } from "./listen.ts";
 import type { NotificationServices } from "./notification-services.ts";
 import type { OperatorServices } from "./operator-services.ts";
+import type { Port } from "./port.ts";
 import type { Threads } from "./threads.ts";
 import type { TradingServices } from "./trading-services.ts";
 
@@ -60,7 +60,7 @@ const MAX_WAITING_REFUSALS = 5 * SIGN_IN_REFUSALS_PER_SECOND;
 
 interface GatewayOptions {
   readonly config: Config;
-  readonly app: Uws.TemplatedApp;
+  readonly port: Port;
   readonly database: ExchangeDatabase;
   readonly threads: Threads;
   /** Null where other boxes don't get the log. */
@@ -77,9 +77,9 @@ interface GatewayOptions {
 
 export type Gateway = ReturnType<typeof createGateway>;
 
-/** Registers every route, the site and the hub on `app`, which does not listen yet. */
+/** Registers every route, the site and the hub on the port, which is not open yet. */
 export function createGateway(options: GatewayOptions) {
-  const { config, app, trading, identity, operators, lifecycle, publicUrl, logger } = options;
+  const { config, port, trading, identity, operators, lifecycle, publicUrl, logger } = options;
   const { exchange, entry, cancelTimers, history, counters, startedAt, clock } = trading;
   const { accounts, authenticator } = identity;
   const { operatorsNeedSecondFactor, maxSocketsPerAddress } = config;
@@ -120,14 +120,16 @@ export function createGateway(options: GatewayOptions) {
     guard: new EventLoopGuard(),
     hasProxies: config.trustedProxies.length > 0,
   };
-  const sockets = { tickets, app, startedAt, maxSocketsPerAddress };
+  const sockets = { tickets, publisher: port, startedAt, maxSocketsPerAddress };
   const room = roomForConnections(MAX_WS_CONNECTIONS + MAX_HTTP_CONNECTIONS, logger);
   const connections = new Connections(room, () => hub.counts().connections, logger);
-  connections.register(app);
   const hub = new SocketHub({ exchange, entry, cancelTimers, history, routes, connections, ...sockets, ...access });
   exchange.listen(hub.users.outbox, hub.channels);
-  hub.register();
-  registerRoutes(app, routes, access);
+  port.onApp((app) => {
+    connections.register(app);
+    hub.register(app);
+    registerRoutes(app, routes, access);
+  });
   return { admission, hub, routes, site, throttle, deadlines };
 }
 
@@ -144,6 +146,7 @@ function createMetrics(options: GatewayOptions, sockets: Sockets): Metrics {
     bookHistory: operators.bookHistory,
     output: options.output,
     unready: lifecycle.unready,
+    certificateEndsAt: () => options.port.certificateEndsAt,
     batchCommands: threads.batchCommands.map((memory) => new Histogram(memory)),
     commitTimes: new Histogram(threads.commitTimes),
     commitOrders: new Histogram(threads.commitOrders),

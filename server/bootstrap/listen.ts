@@ -1,6 +1,7 @@
 /** Opens the port, and says where clients find the server. */
 import type * as Uws from "uWebSockets.js";
 import { existsSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { ConfigError } from "../errors.ts";
 import { API_BASE } from "../http/route.ts";
@@ -45,24 +46,57 @@ export interface Listening {
   readonly port: number;
 }
 
-/** @throws ConfigError where the address or the port is unavailable */
-export async function listen(config: Config, uws: typeof Uws, app: Uws.TemplatedApp): Promise<Listening> {
+/**
+ * @param isShared another app of this user may listen on the port, too: `findFreePort` looks for one before the first
+ * @throws ConfigError where the address or the port is unavailable
+ */
+export async function listen(
+  config: Config,
+  uws: typeof Uws,
+  app: Uws.TemplatedApp,
+  isShared = false,
+): Promise<Listening> {
   if (!config.network) return { socket: null, port: 0 };
-  const socket = await openPort(config, uws, app);
+  const socket = await openPort(config, uws, app, isShared);
   return { socket, port: uws.us_socket_local_port(socket) };
 }
 
-function openPort({ host, port }: Config, uws: typeof Uws, app: Uws.TemplatedApp): Promise<Uws.us_listen_socket> {
+const cannotListen = ({ host, port }: Config): ConfigError =>
+  new ConfigError(`HOST, PORT: cannot listen on ${host}:${port}`);
+
+/**
+ * Resolves with the port, or the one that the system chose for 0.
+ * @throws ConfigError where another program listens on it, which a shared one doesn't notice
+ */
+export function findFreePort(config: Config): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", () => reject(cannotListen(config)));
+    probe.listen({ host: config.host, port: config.port, exclusive: true }, () => {
+      const { port } = probe.address() as AddressInfo;
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+function openPort(
+  config: Config,
+  uws: typeof Uws,
+  app: Uws.TemplatedApp,
+  isShared: boolean,
+): Promise<Uws.us_listen_socket> {
+  const { host, port } = config;
   return new Promise((resolve, reject) => {
     const opened = (socket: Uws.us_listen_socket | false): void => {
       if (socket) resolve(socket);
-      else reject(new ConfigError(`HOST, PORT: cannot listen on ${host}:${port}`));
+      else reject(cannotListen(config));
     };
     // Without the exclusive option two servers would share the port and each respond to some of the requests. The
     // published types lack both the option and the call that takes it with a host.
     const { LIBUS_LISTEN_EXCLUSIVE_PORT } = uws as unknown as { LIBUS_LISTEN_EXCLUSIVE_PORT: number };
+    const options = isShared ? 0 : LIBUS_LISTEN_EXCLUSIVE_PORT;
     type Listen = (host: string, port: number, options: number, opened: (socket: Uws.us_listen_socket) => void) => void;
-    (app.listen as unknown as Listen).call(app, host, port, LIBUS_LISTEN_EXCLUSIVE_PORT, opened);
+    (app.listen as unknown as Listen).call(app, host, port, options, opened);
   });
 }
 

@@ -2,7 +2,6 @@
  * How the server stops: it accepts nothing new, finishes what it accepted, stops the engines, and exits within
  * SHUTDOWN_DEADLINE_MS. The order of the steps is the contract: a later step relies on every earlier one.
  */
-import type * as Uws from "uWebSockets.js";
 import { constants } from "node:os";
 import type Database from "better-sqlite3";
 import type { ControlSocket } from "../control/control-socket.ts";
@@ -14,6 +13,7 @@ import type { Lifecycle } from "./lifecycle.ts";
 import { LOG_FLUSH_MS, SHUTDOWN_DEADLINE_MS } from "./limits.ts";
 import type { NotificationServices } from "./notification-services.ts";
 import type { OperatorServices } from "./operator-services.ts";
+import type { Port } from "./port.ts";
 import type { Threads } from "./threads.ts";
 import type { TradingServices } from "./trading-services.ts";
 
@@ -62,9 +62,7 @@ function replaceStop(next: NonNullable<typeof onStop>): void {
 }
 
 interface ShutdownOptions {
-  readonly uws: typeof Uws;
-  readonly app: Uws.TemplatedApp;
-  readonly listenSocket: Uws.us_listen_socket | null;
+  readonly port: Port;
   readonly timers: readonly NodeJS.Timeout[];
   readonly operators: OperatorServices;
   readonly notifying: NotificationServices;
@@ -98,7 +96,7 @@ export function createShutdown(options: ShutdownOptions): (signal: string) => Pr
     options.farewell();
     const { upkeep, bookHistory } = options.operators;
     await Promise.all([trading.history.close(), identity.notifier.close(), upkeep.close(), bookHistory.close()]);
-    options.app.close();
+    options.port.close();
     options.lock.close();
     logger.info("stopped");
     await options.output.flush(LOG_FLUSH_MS);
@@ -120,8 +118,7 @@ export async function stopProjector({
 
 /** Closes every entrance; resolves when requests of the command line, and passwords and pictures in work, are done. */
 async function rejectNewWork({
-  uws,
-  listenSocket,
+  port,
   timers,
   control,
   gateway,
@@ -129,7 +126,7 @@ async function rejectNewWork({
   operators,
   notifying,
 }: ShutdownOptions): Promise<void> {
-  if (listenSocket !== null) uws.us_listen_socket_close(listenSocket);
+  port.stopListening();
   for (const timer of timers) clearInterval(timer);
   const controlClosed = control.close();
   gateway.throttle.close();

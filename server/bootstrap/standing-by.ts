@@ -14,6 +14,8 @@ import { createHistogram } from "../../engine/util/histogram.ts";
 import { ControlSocket } from "../control/control-socket.ts";
 import { createStandbyCommands } from "../control/standby-commands.ts";
 import { ApiError, ConfigError, ErrorKind, overloaded, STARTING, STOPPING } from "../errors.ts";
+import { Connections, roomForConnections } from "../http/connections.ts";
+import { MAX_HTTP_CONNECTIONS } from "../http/limits.ts";
 import { SecurityHeaders } from "../http/security-headers.ts";
 import type { Logger } from "../logger.ts";
 import { SUSPICION_MS } from "../replication/limits.ts";
@@ -29,7 +31,8 @@ import type { RequestedAudit } from "../writes/types.ts";
 import type { Config } from "./config.ts";
 import { openExchangeDatabase } from "./database.ts";
 import { LOG_FLUSH_MS, SHUTDOWN_DEADLINE_MS } from "./limits.ts";
-import { createApp, type Listening, listen, type PublicUrl } from "./listen.ts";
+import type { PublicUrl } from "./listen.ts";
+import { Port } from "./port.ts";
 import { exitOnSignals, stopOnSignals, stopProjector } from "./shutdown.ts";
 import { COMMIT_BOUNDS, startProjector, startThread, threadLoaded } from "./threads.ts";
 
@@ -95,11 +98,10 @@ export class StandingBy {
   /** How far the log and the tables are while this box follows. */
   readonly progress = new LogProgress();
   private openedAt = Number.POSITIVE_INFINITY;
-  private listening: Listening = { socket: null, port: 0 };
   private readonly options: StandingByOptions;
   private readonly settings: ReplicationSettings;
   private readonly projectorWaker = new Waker();
-  private readonly app: Uws.TemplatedApp;
+  private readonly openPort: Port;
   private readonly control: ControlSocket;
   private projector: Worker | null = null;
   private projectorEnd: Promise<void> | null = null;
@@ -117,14 +119,16 @@ export class StandingBy {
     this.settings = settings;
     this.replication = this.startThread();
     const { config, uws, publicUrl, logger } = options;
-    this.app = createApp(config, uws);
+    this.openPort = new Port(config, uws, logger);
     const facts = {
       readiness: () => this.readiness(),
       rejection: () => this.rejection(),
       activeUrl: () => this.replication.active?.url ?? null,
       metrics: createStandingByMetrics(this.replication, this.progress),
     };
-    registerStandingBy(this.app, facts, new SecurityHeaders(publicUrl.site), logger);
+    const securityHeaders = new SecurityHeaders(publicUrl.site);
+    const connections = new Connections(roomForConnections(MAX_HTTP_CONNECTIONS, logger), () => 0, logger);
+    this.openPort.onApp((app) => registerStandingBy(app, facts, { connections, securityHeaders, logger }));
     const handle = createStandbyCommands({
       replication: this.replication,
       rejection: () => this.rejection(),
@@ -165,14 +169,13 @@ export class StandingBy {
   }
 
   get port(): number {
-    return this.listening.port;
+    return this.openPort.number;
   }
 
   /** Opens the port. @throws ConfigError where it can't be */
   async open(): Promise<void> {
-    const { config, uws } = this.options;
     this.openedAt = systemClock.elapsed();
-    this.listening = await listen(config, uws, this.app);
+    await this.openPort.open();
   }
 
   /** Follows the active box. @throws ConfigError where the log can't follow it any more, Error where a file fails */
@@ -231,7 +234,7 @@ export class StandingBy {
 
   /** This box's own server takes the port. */
   closePort(): void {
-    this.app.close();
+    this.openPort.close();
   }
 
   /** This box's own server takes the control socket; whoever asked for the promotion gets the result. */
@@ -297,17 +300,17 @@ export class StandingBy {
   private async stop(signal: string): Promise<void> {
     if (this.isStopping) return;
     this.isStopping = true;
-    const { uws, logger, lock, output } = this.options;
+    const { logger, lock, output } = this.options;
     logger.info({ signal }, "shutting down");
     setTimeout(() => process.exit(1), SHUTDOWN_DEADLINE_MS).unref();
     const closed = this.control.close();
     this.failPromotion(overloaded(STOPPING));
     // Open connections learn that this box stops.
-    if (this.listening.socket !== null) uws.us_listen_socket_close(this.listening.socket);
+    this.openPort.stopListening();
     await this.replication.stop(false);
     await this.endProjector();
     await closed;
-    this.app.close();
+    this.closePort();
     lock.close();
     logger.info("stopped");
     await output.flush(LOG_FLUSH_MS);

@@ -50,6 +50,8 @@ export interface MetricsOptions {
   readonly commitOrders: Histogram;
   /** Open WebSockets and their subscriptions, plain HTTP connections, and connections rejected so far. */
   readonly sockets: () => Readonly<Record<"connections" | "subscriptions" | "plain" | "refused", number>>;
+  /** When the certificate ends, ms; null without one. */
+  readonly certificateEndsAt: () => number | null;
   /** Null on a single box. */
   readonly standby: StandbyFigures | null;
 }
@@ -217,6 +219,15 @@ export class Metrics {
       "last_backup_timestamp_seconds",
       "When the last backup of the data folder ended, since the epoch; 0 if there was none",
       async () => plain((await lastBackupAt(dataDir)) / 1_000),
+    );
+    this.add(
+      "gauge",
+      "certificate_end_timestamp_seconds",
+      "When the certificate of TLS_CERT ends, since the epoch",
+      () => {
+        const endsAt = this.options.certificateEndsAt();
+        return endsAt === null ? [] : plain(endsAt / 1_000);
+      },
     );
     this.add("gauge", "disk_bytes", "The file system that holds the data folder", async () => {
       const { size, free } = await diskOf(dataDir);

@@ -9,10 +9,9 @@ import type { TokenAuthenticator } from "../accounts/types.ts";
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import { Admission } from "../http/admission.ts";
 import { NO_ADDRESS } from "../http/client-address.ts";
-import { Connections, roomForConnections } from "../http/connections.ts";
+import type { Connections } from "../http/connections.ts";
 import { compileRoutes } from "../http/dispatch.ts";
 import { EventLoopGuard } from "../http/event-loop-guard.ts";
-import { MAX_HTTP_CONNECTIONS } from "../http/limits.ts";
 import type { SecurityHeaders } from "../http/security-headers.ts";
 import { registerRejection } from "../http/server.ts";
 import type { Logger } from "../logger.ts";
@@ -29,6 +28,12 @@ export interface StandingByFacts {
   /** The address of the active box; null where it has none. */
   readonly activeUrl: () => string | null;
   readonly metrics: MonitoringFacts["metrics"];
+}
+
+export interface StandingByParts {
+  readonly connections: Connections;
+  readonly securityHeaders: SecurityHeaders;
+  readonly logger: Logger;
 }
 
 /** The error of a request to a standby. @param active null where no box is */
@@ -56,10 +61,9 @@ const NOTHING_SENT: OrderedReads = {
 export function registerStandingBy(
   app: TemplatedApp,
   { readiness, metrics, rejection, activeUrl }: StandingByFacts,
-  securityHeaders: SecurityHeaders,
-  logger: Logger,
+  { connections, securityHeaders, logger }: StandingByParts,
 ): void {
-  new Connections(roomForConnections(MAX_HTTP_CONNECTIONS, logger), () => 0, logger).register(app);
+  connections.register(app);
   const routes = createMonitoringRoutes({ readiness: () => ({ isReady: false, fields: readiness() }), metrics });
   const open = { rejection: null, writeRejection: null };
   const reject = () => {

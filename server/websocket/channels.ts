@@ -5,7 +5,6 @@
  * A message is encoded once for each format that subscribers speak, whatever their number: uWebSockets.js sends it to the
  * topic, and to the topic's twins for other formats.
  */
-import type { TemplatedApp } from "uWebSockets.js";
 import type { Ledger } from "../../engine/ledger.ts";
 import type { Clock } from "../../engine/util/clock.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
@@ -25,7 +24,7 @@ import { FrameWriter } from "./sbe/frame-writer.ts";
 import { type BookOf, type ChangedMarket, SbeMarketMessages } from "./sbe/market-messages.ts";
 import { type TickerView, tickerView } from "./ticker.ts";
 import { ALL_MARKETS, type Subject, Topic, type TopicKind, topicKey } from "./topic.ts";
-import type { Format, Subscription } from "./types.ts";
+import type { Format, Publisher, Subscription } from "./types.ts";
 
 /** Numbers the messages of tickers and markets; those of trades and books have numbers already. */
 class Sequences {
@@ -61,7 +60,7 @@ export const subscribedJson = (list: readonly Subscribed[]): string =>
   `[${list.map(({ listed, sequence }) => `${listed}${sequence}}`).join(",")}]`;
 
 export class Channels {
-  private readonly app: TemplatedApp;
+  private readonly publisher: Publisher;
   private readonly registry: MarketRegistry;
   private readonly ledger: Ledger;
   /** By outcome or market. */
@@ -84,13 +83,13 @@ export class Channels {
 
   /** @param times `startedAt`, ms, is the first number of tickers and markets, so that numbers never fall over a restart */
   constructor(
-    app: TemplatedApp,
+    publisher: Publisher,
     registry: MarketRegistry,
     ledger: Ledger,
     traffic: Traffic,
     { timeline, clock, startedAt }: { timeline: Timeline; clock: Clock; startedAt: number },
   ) {
-    this.app = app;
+    this.publisher = publisher;
     this.traffic = traffic;
     this.timeline = timeline;
     this.clock = clock;
@@ -362,7 +361,7 @@ export class Channels {
   }
 
   private publishTo(name: string, message: string | Uint8Array, receivers: number): void {
-    this.app.publish(name, message, typeof message !== "string");
+    this.publisher.publish(name, message, typeof message !== "string");
     this.traffic.sent(message, receivers);
   }
 }

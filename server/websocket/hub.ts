@@ -48,6 +48,7 @@ import { SbeMarketMessages } from "./sbe/market-messages.ts";
 import { SbeMessages } from "./sbe/messages.ts";
 import { SbeOperations } from "./sbe/operations.ts";
 import type { Shutdown } from "./schemas.ts";
+import type { Publisher } from "./types.ts";
 import { Upgrade, type UpgradeOptions } from "./upgrade.ts";
 import { addTo, removeFrom, UserStream } from "./user-stream.ts";
 
@@ -74,7 +75,8 @@ export interface SocketOptions extends UpgradeOptions, Omit<OperationOptions, "a
   readonly cancelTimers: CancelTimers;
   readonly exchange: Exchange;
   readonly history: History;
-  readonly app: TemplatedApp;
+  /** Sends messages to the subscribers of topics. */
+  readonly publisher: Publisher;
   readonly connections: Connections;
   /** ms */
   readonly startedAt: number;
@@ -100,12 +102,12 @@ export class SocketHub implements OperationHost, ActionHost {
   private readonly slow = new Set<SocketConnection>();
 
   constructor(options: SocketOptions) {
-    const { app, exchange, history, counters, clock, startedAt } = options;
+    const { publisher, exchange, history, counters, clock, startedAt } = options;
     const { registry, ledger, timeline } = exchange;
     this.options = options;
     this.exchange = exchange;
     this.upgrade = new Upgrade(options, () => this.connections.size);
-    this.channels = new Channels(app, registry, ledger, counters.webSocket, { timeline, clock, startedAt });
+    this.channels = new Channels(publisher, registry, ledger, counters.webSocket, { timeline, clock, startedAt });
     this.delivery = new Delivery(options.guard);
     this.users = new UserStream(exchange, this.delivery, this.messages);
     this.replays = { exchange, history, delivery: this.delivery, users: this.users };
@@ -120,8 +122,8 @@ export class SocketHub implements OperationHost, ActionHost {
     });
   }
 
-  register(): void {
-    this.options.app.ws<SocketData>(`${API_BASE}/ws`, {
+  register(app: TemplatedApp): void {
+    app.ws<SocketData>(`${API_BASE}/ws`, {
       idleTimeout: WS_IDLE_TIMEOUT_S,
       sendPingsAutomatically: true,
       // For a larger message uWebSockets.js drops the connection without a close code: the client sees 1006.

@@ -28,3 +28,8 @@ export interface ActiveReplay {
   /** The connection closed, or no longer receives order updates: stops reading. */
   ended(): void;
 }
+
+/** Sends messages to the subscribers of topics. */
+export interface Publisher {
+  publish(topic: string, message: string | Uint8Array, isBinary: boolean): unknown;
+}

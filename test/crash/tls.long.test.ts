@@ -1,12 +1,14 @@
 /** TLS: with a certificate the server speaks HTTPS and WSS only; a wrong certificate or key stops the start. */
-import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { X509Certificate } from "node:crypto";
+import { on, once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
 import { get as getPlainly, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import { Agent, get, request } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { makeCertificate, NO_OPENSSL } from "../support/certificate.ts";
+import { eventually } from "../support/checks.ts";
 import type { OrderJson } from "../support/client.ts";
 import { PASSWORD } from "../support/identity.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
@@ -24,7 +26,7 @@ describe.skipIf(NO_OPENSSL)("TLS", () => {
   beforeAll(async () => {
     makeCertificate(cert, key);
     trusting = { ca: readFileSync(cert), servername: "localhost" };
-    const seed = seedOf({ users: 0, named: { owner: { password: PASSWORD } } });
+    const seed = seedOf({ users: 0, named: { owner: { password: PASSWORD }, other: {} } });
     server = await TestServer.start({ seed, env: { TLS_CERT: cert, TLS_KEY: key } });
   });
   afterAll(() => server?.kill());
@@ -50,6 +52,57 @@ describe.skipIf(NO_OPENSSL)("TLS", () => {
     response.resume();
     expect(response.statusCode).toBe(200);
   });
+
+  test("a renewed certificate is served without a restart, to REST and to sockets; a broken one isn't", async () => {
+    const ends = async (): Promise<number> => {
+      const text = await metrics();
+      return Number(/^exchange_certificate_end_timestamp_seconds (\S+)$/m.exec(text)![1]);
+    };
+    const metrics = async (): Promise<string> => {
+      const [response] = (await once(get({ ...at(""), path: "/metrics", ...trusting }), "response")) as [
+        IncomingMessage,
+      ];
+      const chunks: Buffer[] = [];
+      for await (const chunk of response) chunks.push(chunk as Buffer);
+      return Buffer.concat(chunks).toString();
+    };
+    expect(await ends()).toBe(Date.parse(new X509Certificate(readFileSync(cert)).validTo) / 1_000);
+    await server.logged(({ msg }) => msg === "the certificate ends soon: renew it");
+    const url = `wss://localhost:${server.port}/api/v1/ws?token=${tokenOf("owner")}`;
+    const opened = async (): Promise<WebSocket> => {
+      const socket = new WebSocket(url, { ca: trusting.ca });
+      await once(socket, "open");
+      return socket;
+    };
+    const before = await opened();
+    writeFileSync(cert, "half");
+    await server.logged(({ msg }) => msg === "the certificate's files can't be used", 20_000);
+    makeCertificate(cert, key);
+    await server.logged(({ msg }) => msg === "the renewed certificate is served", 20_000);
+    const old = trusting.ca;
+    trusting = { ca: readFileSync(cert), servername: "localhost" };
+    await expect(once(get({ ...at("/time"), ca: old, servername: "localhost" }), "response")).rejects.toThrow();
+    const after = await opened();
+    // Both get what is published.
+    let subscribed = 0;
+    const heard = [before, after].map(async (socket) => {
+      socket.send('{"op":"subscribe","channel":"trades","market_id":1,"id":1}');
+      for await (const [data] of on(socket, "message")) {
+        const { event, id } = JSON.parse(String(data)) as { event?: string; id?: number };
+        if (id === 1) subscribed++;
+        if (event === "trade.created") return true;
+      }
+      return false;
+    });
+    await eventually(async () => expect(subscribed).toBe(2));
+    const order = { market_id: 1, outcome_id: 1, price: 5_000, quantity: 1 };
+    const headers = { Authorization: `Bearer ${tokenOf("owner")}` };
+    await post("/wallet/split", { market_id: 1, quantity: 1 }, headers);
+    await post("/orders", { ...order, side: 2 }, headers);
+    await post("/orders", { ...order, side: 1 }, { Authorization: `Bearer ${tokenOf("other")}` });
+    expect(await Promise.all(heard)).toEqual([true, true]);
+    for (const socket of [before, after]) socket.close();
+  }, 60_000);
 
   test("the session cookie is secure over TLS", async () => {
     const body = { email: "owner@example.com", password: PASSWORD, cookie: true };
