@@ -4,13 +4,14 @@
  */
 import type { Static } from "typebox";
 import type { Clock } from "../../engine/util/clock.ts";
-import { type ApiError, asApiError, badRequest } from "../errors.ts";
+import { ApiError, asApiError, badRequest } from "../errors.ts";
 import { parseJson } from "../http/body.ts";
 import { type CompiledRoute, creditedTo, execute } from "../http/dispatch.ts";
 import { decodeMessage } from "../http/message-pack.ts";
 import { RateLimited, type RateState } from "../http/rate-limiter.ts";
 import { errorFields, newRequestId } from "../http/reply.ts";
 import type { RequestReply, RouteRequest } from "../http/route.ts";
+import { closed, Id } from "../http/schemas.ts";
 import { type Check, compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
 import { JsonReply } from "../orders/json-reply.ts";
@@ -151,6 +152,7 @@ interface RouteOperation {
   readonly either: { readonly compiled: CompiledRoute; readonly param: string; readonly check: Check<unknown> } | null;
 }
 
+const checkId = compileSchema(closed({ id: Id }));
 const checkRouteMessage = compileSchema(S.RouteOperation);
 const OPERATION_NAMES = [...Object.keys(CONNECTION_OPERATIONS), ...ROUTE_OPERATIONS.keys()].join(", ");
 
@@ -286,8 +288,11 @@ function targetOf(operation: RouteOperation, data: Data): { compiled: CompiledRo
 /** Separates the path parameter from an operation's data. @throws ApiError 40000 unless it is an id */
 function splitId(name: string, data: Data): { value: string; rest: Data } {
   const { [name]: value, ...rest } = data;
-  if (!Number.isSafeInteger(value) || (value as number) < 1) {
-    throw badRequest(`data.${name}: required, a positive integer`);
+  try {
+    checkId(value === undefined ? {} : { id: value });
+  } catch (error) {
+    // The words of a body's field.
+    throw error instanceof ApiError ? badRequest(error.message.replace(/^id/, `data.${name}`)) : error;
   }
   return { value: String(value), rest };
 }

@@ -22,7 +22,7 @@ const OFFER = { protocols: [SBE] };
 let world: World;
 beforeAll(async () => {
   world = await World.start({
-    users: 25,
+    users: 26,
     named: {
       scoped: { scopes: [["portfolio:read"], ["orders:write"]] },
       poor: { deposit: 10 * USDC },
@@ -341,6 +341,20 @@ describe("a frame", () => {
     shorter.writeUInt32LE(2, 16);
     expect(await sendRaw(socket, shorter, 2)).toMatchObject({ code: 40000, msg: "blockLength: must be 48 or more" });
     await socket.close();
+  });
+
+  test("that amends order 0 gets the words of JSON", async () => {
+    const user = world.user();
+    const [binary, json] = [
+      await Socket.open(world.server, user.token, OFFER),
+      await Socket.open(world.server, user.token),
+    ];
+    const frame = encode([plainMessage("AmendOrder", 7, { orderId: "0", price: "10" })]);
+    const { msg } = await sendRaw(binary, frame, 7);
+    expect(msg).toBe("id: must be >= 1");
+    json.socket.send('{"op":"order.amend","id":1,"data":{"id":0,"price":10}}');
+    expect(await json.answer(1)).toMatchObject({ code: 40000, msg: `data.${msg}` });
+    await Promise.all([binary.close(), json.close()]);
   });
 
   test("that stops before a group, a text or a field of its block has no effect", async () => {

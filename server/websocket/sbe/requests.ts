@@ -247,7 +247,8 @@ export class SbeRequests {
       quotes.push(quote);
     }
     const builderCode = reader.text8("builder_code");
-    if (marketId === 0 || marketId === ABSENT) throw badRequest("market_id: required, a positive integer");
+    if (marketId === ABSENT) throw badRequest("market_id: required");
+    if (marketId === 0) throw badRequest("market_id: must be >= 1");
     this.origin = builderCode === null ? own : creditedTo(own, builderCode, "builder_code");
     if (!isValid) {
       const each = quotes.map((quote) => {
