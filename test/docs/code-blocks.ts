@@ -74,6 +74,10 @@ export function putFile(folder: string, name: string, code: string): string {
   return path;
 }
 
+const nats = process.env["NATS_SERVER_PATH"];
+/** Where programs are that PATH lacks. */
+const PROGRAMS = nats === undefined ? {} : { NATS_SERVER_PATH: nats };
+
 /** A running program. */
 export class Running {
   output = "";
@@ -87,7 +91,7 @@ export class Running {
     this.child = spawn(command, args, {
       cwd,
       detached: true,
-      env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
+      env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...PROGRAMS, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     running.add(this.child);
