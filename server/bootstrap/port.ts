@@ -58,12 +58,11 @@ export class Port {
   async open(): Promise<void> {
     const { config } = this;
     const isShared = config.tls !== null && config.network;
-    await this.listen(isShared ? { ...config, port: await findFreePort(config) } : config);
+    await this.listen(this.apps[0]!, isShared ? { ...config, port: await findFreePort(config) } : config);
     this.isOpen = true;
-    if (this.config.tls === null) return;
+    if (!isShared) return;
     await this.check();
-    this.timer = setInterval(() => void this.check(), CHECK_MS);
-    this.timer.unref();
+    this.checkLater();
   }
 
   /** When the certificate ends, ms; null without one. */
@@ -79,7 +78,7 @@ export class Port {
   /** Accepts no connection any more; those that are open go on. */
   stopListening(): void {
     this.isOpen = false;
-    if (this.timer !== null) clearInterval(this.timer);
+    if (this.timer !== null) clearTimeout(this.timer);
     if (this.socket !== null) this.uws.us_listen_socket_close(this.socket);
     this.socket = null;
   }
@@ -90,10 +89,16 @@ export class Port {
     for (const app of this.apps) app.close();
   }
 
-  private async listen(config: Config): Promise<void> {
-    const { socket, port } = await listen(config, this.uws, this.apps.at(-1)!, this.config.tls !== null);
+  private async listen(app: Uws.TemplatedApp, config: Config): Promise<void> {
+    const { socket, port } = await listen(config, this.uws, app, config.tls !== null);
     this.socket = socket;
     this.number = port;
+  }
+
+  private checkLater(): void {
+    if (!this.isOpen) return;
+    this.timer = setTimeout(() => void this.check().then(() => this.checkLater()), CHECK_MS);
+    this.timer.unref();
   }
 
   private async check(): Promise<void> {
@@ -124,10 +129,11 @@ export class Port {
     try {
       const app = createApp(this.config, this.uws);
       for (const register of this.registrations) register(app);
-      this.apps.push(app);
       const before = this.socket;
-      await this.listen({ ...this.config, port: this.number });
+      await this.listen(app, { ...this.config, port: this.number });
+      this.apps.push(app);
       if (before !== null) this.uws.us_listen_socket_close(before);
+      if (!this.isOpen) return this.stopListening();
       this.certificate = found;
       this.refused = "";
       this.logger.info({ ends_at: new Date(found.endsAt).toISOString() }, "the renewed certificate is served");

@@ -48,8 +48,11 @@ export interface AccountRows {
   readonly signIns: SignInRow[];
 }
 
-/** The users with a cancel-after timer, and when it fires, ms. */
-export function loadCancelTimers(db: Database.Database): [userId: number, firesAt: number][] {
+/**
+ * The users with a cancel-after timer, and when it fires, ms. One that fired, and whose cancels may not be durable, has the
+ * last order's id below 0 in its place.
+ */
+export function loadCancelTimers(db: Database.Database): [userId: number, state: number][] {
   const rows = db.prepare("SELECT id, cancels_at FROM users WHERE cancels_at IS NOT NULL").raw();
   return rows.all() as [number, number][];
 }
