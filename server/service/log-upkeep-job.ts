@@ -56,7 +56,12 @@ function needsHistory(history: UpkeepJob["history"], day: string, at: number): b
   if (history === null) return false;
   const { folder, days } = history;
   if (days > 0 && day < daysBefore(dayOf(at), days)) return false;
-  return readDay(folder, day)?.isComplete !== true;
+  try {
+    return readDay(folder, day)?.isComplete !== true;
+  } catch {
+    // A damaged description is made anew from the archive, which must not end with it.
+    return true;
+  }
 }
 
 /** The books of the snapshot, if the log begins after it. */

@@ -1,5 +1,5 @@
 /** The upkeep of the log: when it runs, and what it tells the log. */
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { BrokenLog } from "../../engine/log/broken-log.ts";
@@ -182,6 +182,9 @@ test("with LOG_DAYS, an archive stays until its day of book history is made", as
   expect(daysLeft().slice(0, 2)).toEqual([first, second]);
   make(second);
   make(first, false);
+  await runAgain();
+  expect(daysLeft()[0]).toBe(first);
+  writeFileSync(join(folder, "days", `${first}.json`), "damaged");
   await runAgain();
   expect(daysLeft()[0]).toBe(first);
   make(first);
