@@ -198,10 +198,17 @@ export class Ledger {
     return this.entriesOfDay(user, day) + (this.activityLive[user] ?? 0);
   }
 
+  /**
+   * The day whose activity counts now. Entries count by their stamps, so where the machine's clock was set back, the day of
+   * the user's last one goes on. @param now the machine's clock, ms
+   */
+  countedDay(user: number, now: number): number {
+    return Math.max(utcDay(now), this.activityDayOf(user));
+  }
+
   /** The executed part of `activity`: buy fills and splits. */
   entriesOfDay(user: number, day: number): number {
-    // Entries count by their stamps: where the machine's clock was set back, the day of the last one goes on.
-    return this.activityDay[user]! >= day ? this.activityUsed[user]! : 0;
+    return this.activityDay[user] === day ? this.activityUsed[user]! : 0;
   }
 
   /** The day that `entriesOfDay` counts for this user, in days since the epoch. */

@@ -1,7 +1,6 @@
 /** The caller's account as JSON. It decides nothing about who may see it. */
 
 import type { Ledger } from "../../engine/ledger.ts";
-import { utcDay } from "../../engine/money.ts";
 import { dailyLimitOf } from "./principal.ts";
 import type { User } from "./types.ts";
 
@@ -19,7 +18,7 @@ export function userView(user: User, { ledger }: LedgerOwner, now: number): obje
     phone_verified: user.phoneVerifiedAt !== null,
     kyc_tier: user.kycTier,
     role: user.role,
-    daily_activity: { used: ledger.activity(user.id, utcDay(now)), limit: dailyLimitOf(user) },
+    daily_activity: { used: ledger.activity(user.id, ledger.countedDay(user.id, now)), limit: dailyLimitOf(user) },
     created_at: user.createdAt,
   };
 }

@@ -1,7 +1,7 @@
 /** The route that shows callers their own limits: KYC tier, fees, daily activity, live orders and rate limits. */
 
 import type { TObject } from "typebox";
-import { makerRebateBps, mergeFeeBps, tradingFeeBps, utcDay } from "../../engine/money.ts";
+import { makerRebateBps, mergeFeeBps, tradingFeeBps } from "../../engine/money.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import type { RateLimiter } from "../http/rate-limiter.ts";
 import { type Route, route } from "../http/route.ts";
@@ -45,7 +45,7 @@ export function createLimitsRoute(
         const states = limiter?.peek({ route: template, rateClass, address: client, now, ...ofUser }) ?? [];
         return states.map((state) => ({ route: template, ...state }));
       });
-      const used = exchange.ledger.activity(userId, utcDay(now));
+      const used = exchange.ledger.activity(userId, exchange.ledger.countedDay(userId, now));
       const fees = {
         trading_fee: tradingFeeBps(user),
         maker_rebate: makerRebateBps(user, pat),

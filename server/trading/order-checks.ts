@@ -1,7 +1,7 @@
 /** What order entry checks before it changes anything: market, live orders, money, shares, daily activity. */
 import { OrderType, Side, TimeInForce } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
-import { MS_PER_DAY, utcDay } from "../../engine/money.ts";
+import { MS_PER_DAY } from "../../engine/money.ts";
 import { FLAG_POST_ONLY, timeInForceOf, typeOf } from "../../engine/ring/records.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { isPastEnd, isTradable, marketStatusName } from "../markets/registry.ts";
@@ -69,11 +69,10 @@ export function checkMoney({ ledger }: Exchange, trader: Trader, amount: number,
 
 function checkActivity(ledger: Ledger, { userId, dailyLimit }: Trader, added: number, now: number): void {
   if (added <= 0) return;
-  const day = utcDay(now);
+  const day = ledger.countedDay(userId, now);
   const used = ledger.activity(userId, day);
   if (used + added <= dailyLimit) return;
-  const counted = Math.max(day, ledger.activityDayOf(userId));
-  const retryAfter = Math.ceil(((counted + 1) * MS_PER_DAY - now) / 1000);
+  const retryAfter = Math.ceil(((day + 1) * MS_PER_DAY - now) / 1000);
   const text = `daily activity: ${used} of ${dailyLimit} micro-USDC are used, the order adds ${added}`;
   throw new ApiError(ErrorKind.activityExceeded, text, retryAfter);
 }

@@ -4,6 +4,8 @@
 import { BoundedMap } from "./bounded-map.ts";
 
 const HOUR_MS = 3_600_000;
+/** Requests that arrived before others may be counted after them, but not by more than this. */
+const MAX_AHEAD_MS = 60_000;
 /** One key more evicts the one that was used longest ago. */
 const MAX_KEYS = 100_000;
 
@@ -37,8 +39,8 @@ export class HourlyLimit {
     }
   }
 
-  /** Times that lie ahead are of a clock that was set back: they count no more. */
+  /** Times far ahead are of a clock that was set back: they count no more. */
   private recent(key: string, now: number): number[] {
-    return (this.times.get(key) ?? []).filter((at) => at > now - HOUR_MS && at <= now);
+    return (this.times.get(key) ?? []).filter((at) => at > now - HOUR_MS && at <= now + MAX_AHEAD_MS);
   }
 }

@@ -66,7 +66,7 @@ describe.skipIf(NO_NATS)("a standby whose active box", () => {
     const back = await nodes.standBy("factor", { ...both, STANDBY_BOX: "a" }, a.dataDir);
     await paired(b);
     await keyed(back);
-    expect(await readiness(b)).toMatchObject({ keys_copied: true });
+    await eventually(async () => expect(await readiness(b)).toMatchObject({ keys_copied: true }));
     await b.kill();
     await back.ready();
     (await signInWithCode(back, email, factor.app.next())).client.close();
