@@ -206,6 +206,11 @@ export class Ledger {
     return Math.max(utcDay(now), this.activityDayOf(user));
   }
 
+  /** `activity` of the counted day. @param now the machine's clock, ms */
+  activityNow(user: number, now: number): number {
+    return this.activity(user, this.countedDay(user, now));
+  }
+
   /** The executed part of `activity`: buy fills and splits. */
   entriesOfDay(user: number, day: number): number {
     return this.activityDay[user] === day ? this.activityUsed[user]! : 0;

@@ -18,7 +18,7 @@ export function userView(user: User, { ledger }: LedgerOwner, now: number): obje
     phone_verified: user.phoneVerifiedAt !== null,
     kyc_tier: user.kycTier,
     role: user.role,
-    daily_activity: { used: ledger.activity(user.id, ledger.countedDay(user.id, now)), limit: dailyLimitOf(user) },
+    daily_activity: { used: ledger.activityNow(user.id, now), limit: dailyLimitOf(user) },
     created_at: user.createdAt,
   };
 }

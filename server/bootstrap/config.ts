@@ -2,7 +2,6 @@
  * Reads the environment into one checked object: a wrong value ends the start with a line that names the variable. Types
  * and bounds are in environment.ts; here are the checks that need more: URLs, files, lists, JSON.
  */
-import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import type { Durability } from "../../engine/util/wal-database.ts";
@@ -15,7 +14,7 @@ import { readSocialProviders, type SocialProvider } from "../sign-in/social-sign
 import { isObject } from "../util/is-object.ts";
 import { type AddressRule, readAddressRule } from "../wallet/withdrawal-address.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
-import { readFileName } from "./file-name.ts";
+import { readFileName, readUtf8 } from "./file-name.ts";
 import { readStandby } from "./standby-config.ts";
 
 export interface Config {
@@ -158,13 +157,9 @@ function readDepositInstructions(file: string | undefined): string | null {
   const path = readFileName("DEPOSIT_INSTRUCTIONS", file);
   if (path === null) return null;
   const fail = (what: string): ConfigError => new ConfigError(`DEPOSIT_INSTRUCTIONS: "${file}" ${what}`);
-  let text: string;
-  try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path));
-  } catch {
-    throw fail("must be text in UTF-8");
-  }
-  text = text.replaceAll("\r\n", "\n").trim();
+  const written = readUtf8(path);
+  if (written === null) throw fail("must be text in UTF-8");
+  const text = written.replaceAll("\r\n", "\n").trim();
   if (text === "" || text.length > MAX_INSTRUCTIONS) throw fail(`must have 1 to ${MAX_INSTRUCTIONS} characters`);
   if (/[^\P{Cc}\n\t]/u.test(text)) throw fail("must have no control characters but line ends");
   const [unknown] = text.match(/\{(?!reference\})[^{}\n]*\}/) ?? [];

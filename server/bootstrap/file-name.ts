@@ -13,3 +13,13 @@ export function readFileName(name: string, value: string | undefined): string | 
   }
   return resolve(value);
 }
+
+/** The text of a file that a person wrote; null where it isn't UTF-8. @throws Error where it can't be read */
+export function readUtf8(path: string): string | null {
+  const bytes = readFileSync(path);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}

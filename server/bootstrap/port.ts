@@ -35,8 +35,9 @@ export class Port {
   private socket: Uws.us_listen_socket | null = null;
   private timer: NodeJS.Timeout | null = null;
   private isOpen = false;
-  /** What is served, and what is in the files where that can't be served. */
+  /** What is served; null without TLS. */
   private certificate: Certificate | null = null;
+  /** Why the files can't be used, as the last line said. */
   private refused = "";
   private warnedAt = Number.NEGATIVE_INFINITY;
 
@@ -104,9 +105,9 @@ export class Port {
   private async check(): Promise<void> {
     const found = await this.read().catch((error: Error) => this.refuse(error));
     if (!this.isOpen || found === null) return;
-    if (this.certificate !== null && found.hash !== this.certificate.hash) await this.renew(found);
-    else this.certificate = found;
-    this.warn(this.certificate ?? found);
+    this.certificate ??= found;
+    if (found.hash !== this.certificate.hash) await this.renew(found);
+    this.warn(this.certificate);
   }
 
   /** @throws Error where the files aren't a certificate and its key: they may be written just now */

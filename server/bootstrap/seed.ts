@@ -3,7 +3,7 @@
  * email and slug counts once, so that a second start with the same file changes nothing.
  */
 import { randomBytes } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Static } from "typebox";
@@ -23,6 +23,7 @@ import { compileSchema } from "../http/validate.ts";
 import type { Passwords } from "../sign-in/passwords.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import type { RequestedAudit, RequestedWrite } from "../writes/types.ts";
+import { readUtf8 } from "./file-name.ts";
 
 const closed = <T extends Parameters<typeof Type.Object>[0]>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
@@ -80,22 +81,15 @@ interface WriteResult {
 /** @throws ConfigError naming the file and the field */
 export function readSeed(path: string): Seed {
   try {
-    const seed = compileSchema(SeedSchema)(JSON.parse(readText(path)));
+    const text = readUtf8(path);
+    // Another encoding would change names for good.
+    if (text === null) throw badRequest("must be text in UTF-8");
+    const seed = compileSchema(SeedSchema)(JSON.parse(text));
     for (const [i, { terms }] of (seed.users ?? []).entries()) if (terms !== undefined) checkSeededRates(terms, i);
     return seed;
   } catch (error) {
     const why = error instanceof ApiError || error instanceof SyntaxError ? error.message : String(error);
     throw new ConfigError(`SEED_FILE: ${path}: ${why}`);
-  }
-}
-
-/** @throws ApiError for a file in another encoding, which would change names for good */
-function readText(path: string): string {
-  const bytes = readFileSync(path);
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    throw badRequest("must be text in UTF-8");
   }
 }
 

@@ -101,11 +101,9 @@ export function execute(route: Route, request: RouteRequest, reply: RequestReply
 /** The origin of a request without connection and builder code. */
 export const DIRECT: Origin = { connection: null, builderCode: null };
 
-const BUILDER_CODE_TEXT = new RegExp(BUILDER_CODE.pattern);
-
 /** The origin with a builder code. @param name of its header or field @throws ApiError 40000 */
 export function creditedTo(origin: Origin, builderCode: string, name: string): Origin {
-  if (builderCode.length > BUILDER_CODE.maxLength || !BUILDER_CODE_TEXT.test(builderCode)) {
+  if (!BUILDER_CODE.accepts(builderCode)) {
     throw badRequest(`${name}: 1 to 32 characters of A-Z a-z 0-9 . _ -, not "." or ".."`);
   }
   return { connection: origin.connection, builderCode };

@@ -24,9 +24,17 @@ export const Note = text(MAX_NOTE_LENGTH);
 export const note = optional(Note);
 export const NoteOnly = closed({ note });
 
-/** The code of an integration, a part of a path: not `.` or `..`, which clients resolve. */
-export const BUILDER_CODE = {
-  pattern: "^(\\.*[A-Za-z0-9_-][A-Za-z0-9._-]*|\\.{3,})$",
-  minLength: 1,
-  maxLength: 32,
-} as const;
+/**
+ * A name that becomes a part of a path: not `.` or `..`, which clients resolve. As a schema, and as a check.
+ * @param others what it may have beside letters, digits, `.` and `-`
+ */
+function pathName(others: string, maxLength: number) {
+  const pattern = `^(\\.*[A-Za-z0-9${others}-][A-Za-z0-9.${others}-]*|\\.{3,})$`;
+  const fits = new RegExp(pattern);
+  const accepts = (text: string): boolean => text.length <= maxLength && fits.test(text);
+  return { schema: { pattern, minLength: 1, maxLength }, accepts };
+}
+
+/** The code of an integration. */
+export const BUILDER_CODE = pathName("_", 32);
+export const CLIENT_ORDER_ID = pathName("_:", 64);

@@ -5,8 +5,7 @@ import type { SCOPES } from "../accounts/types.ts";
 import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "../http/limits.ts";
 import { API_BASE, type Route } from "../http/route.ts";
 import { Id } from "../http/schemas.ts";
-import { BUILDER_CODE } from "../http/text-schemas.ts";
-import { CLIENT_ORDER_ID } from "../trading/schemas.ts";
+import { BUILDER_CODE, CLIENT_ORDER_ID } from "../http/text-schemas.ts";
 import { type Json, type JsonObject, nameOf, requestSchema } from "./components.ts";
 import type { OperationText } from "./operation-text.ts";
 import { capitalized, type SharedParts } from "./shared-parts.ts";
@@ -27,10 +26,10 @@ const OTHER_PARAMETERS: JsonObject = {
   provider: { type: "string", minLength: 1 },
   client_id: { type: "string", minLength: 1 },
   token: { type: "string", minLength: 1 },
-  code: { type: "string", ...BUILDER_CODE },
+  code: { type: "string", ...BUILDER_CODE.schema },
   hash: { type: "string", pattern: "^[0-9a-f]{32}$" },
   file: { type: "string", pattern: "^\\d{4}-\\d{2}-\\d{2}\\.(parquet|jsonl\\.gz)$" },
-  client_order_id: { type: "string", ...CLIENT_ORDER_ID },
+  client_order_id: { type: "string", ...CLIENT_ORDER_ID.schema },
 };
 
 export function pathParameters({ path }: Route, { params = {} }: OperationText): Json[] {
@@ -83,7 +82,7 @@ export const PARAMETERS: JsonObject = {
     name: "X-Builder-Code",
     in: "header",
     description: "The integration that receives credit for the fills of these orders.",
-    schema: { type: "string", ...BUILDER_CODE },
+    schema: { type: "string", ...BUILDER_CODE.schema },
     example: "acme-terminal",
   },
   IdempotencyKey: {
@@ -100,7 +99,7 @@ export const PARAMETERS: JsonObject = {
     name: "Idempotency-Key",
     in: "header",
     description: "Stands for the `client_order_id` where the body has none, and so makes a retry safe.",
-    schema: { type: "string", ...CLIENT_ORDER_ID },
+    schema: { type: "string", ...CLIENT_ORDER_ID.schema },
   },
   IfNoneMatch: {
     name: "If-None-Match",

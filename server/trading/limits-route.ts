@@ -45,7 +45,7 @@ export function createLimitsRoute(
         const states = limiter?.peek({ route: template, rateClass, address: client, now, ...ofUser }) ?? [];
         return states.map((state) => ({ route: template, ...state }));
       });
-      const used = exchange.ledger.activity(userId, exchange.ledger.countedDay(userId, now));
+      const used = exchange.ledger.activityNow(userId, now);
       const fees = {
         trading_fee: tradingFeeBps(user),
         maker_rebate: makerRebateBps(user, pat),

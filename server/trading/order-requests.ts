@@ -7,10 +7,11 @@ import type { ClientOrderId } from "../../engine/ring/order-texts.ts";
 import { packTerms, typeOf, withTimeInForce, withType } from "../../engine/ring/records.ts";
 import type { Principal } from "../accounts/types.ts";
 import { badRequest, notFound } from "../errors.ts";
+import { CLIENT_ORDER_ID } from "../http/text-schemas.ts";
 import { compileSchema } from "../http/validate.ts";
 import type { Operation } from "./batch.ts";
 import type { OrderEntry } from "./order-entry.ts";
-import { type AmendOrder, BatchOperations, CLIENT_ORDER_ID, isClientOrderIdText, type PlaceOrder } from "./schemas.ts";
+import { type AmendOrder, BatchOperations, type PlaceOrder } from "./schemas.ts";
 import type { Amendment, Origin, Placement, Reply } from "./types.ts";
 
 /**
@@ -45,8 +46,10 @@ function termsIn(body: Static<typeof PlaceOrder>): number {
 
 /** @throws ApiError 40000 */
 function clientOrderIdOf(idempotencyKey: string): string {
-  if (isClientOrderIdText(idempotencyKey)) return idempotencyKey;
-  throw badRequest(`Idempotency-Key: stands for the client_order_id here, and must match ${CLIENT_ORDER_ID.pattern}`);
+  if (CLIENT_ORDER_ID.accepts(idempotencyKey)) return idempotencyKey;
+  throw badRequest(
+    `Idempotency-Key: stands for the client_order_id here, and must match ${CLIENT_ORDER_ID.schema.pattern}`,
+  );
 }
 
 export function readAmendment(orderId: number, body: Static<typeof AmendOrder>): Amendment {
@@ -61,7 +64,7 @@ export function clientOrderIdIn(text: string): string {
   } catch {
     // The text is no valid encoding, and so no client order id either.
   }
-  if (!isClientOrderIdText(name)) throw notFound("order");
+  if (!CLIENT_ORDER_ID.accepts(name)) throw notFound("order");
   return name;
 }
 

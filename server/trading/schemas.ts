@@ -28,21 +28,11 @@ import {
   span,
   Time,
 } from "../http/schemas.ts";
+import { CLIENT_ORDER_ID } from "../http/text-schemas.ts";
 import { MatchTypeSchema, OutcomeId, Price, Quantity, SideSchema } from "../markets/schemas.ts";
 import { MAX_BATCH_OPERATIONS, MAX_CANCEL_AFTER_MS, MAX_QUOTES, MIN_CANCEL_AFTER_MS } from "./limits.ts";
 
-/** Without `.` and `..`, which clients resolve where they are a part of a path. */
-export const CLIENT_ORDER_ID = {
-  pattern: "^(\\.*[A-Za-z0-9_:-][A-Za-z0-9._:-]*|\\.{3,})$",
-  minLength: 1,
-  maxLength: 64,
-} as const;
-
-const ClientOrderId = Type.String({ ...CLIENT_ORDER_ID, description: "the caller's own id of the order" });
-const CLIENT_ORDER_ID_TEXT = new RegExp(CLIENT_ORDER_ID.pattern);
-
-export const isClientOrderIdText = (text: string): boolean =>
-  text.length <= CLIENT_ORDER_ID.maxLength && CLIENT_ORDER_ID_TEXT.test(text);
+const ClientOrderId = Type.String({ ...CLIENT_ORDER_ID.schema, description: "the caller's own id of the order" });
 
 /** A term of an order: how the API shows it, and how a placement takes it. @param missing what stands in where it is missing */
 const term = <S extends TSchema>(schema: S, missing: string, words: string) => ({

@@ -17,6 +17,7 @@ import { assert } from "../../../engine/util/assert.ts";
 import { MAX_TOKEN_LENGTH } from "../../accounts/limits.ts";
 import { badRequest } from "../../errors.ts";
 import { creditedTo, DIRECT } from "../../http/dispatch.ts";
+import { CLIENT_ORDER_ID } from "../../http/text-schemas.ts";
 import { type Check, compileSchema } from "../../http/validate.ts";
 import { MAX_BATCH_OPERATIONS, MAX_CANCEL_AFTER_MS, MAX_QUOTES } from "../../trading/limits.ts";
 import type { NamedOrder } from "../../trading/order-requests.ts";
@@ -274,7 +275,7 @@ const isPrice = (price: number): boolean => price >= MIN_PRICE_BPS && price <= M
 const isQuantity = (quantity: number): boolean => quantity >= 1 && quantity <= MAX_QUANTITY;
 const isOptionalTime = (time: number): boolean => time >= -1 && time <= Number.MAX_SAFE_INTEGER;
 
-const isClientOrderId = (id: ClientOrderId | null): boolean => typeof id !== "string" || S.isClientOrderIdText(id);
+const isClientOrderId = (id: ClientOrderId | null): boolean => typeof id !== "string" || CLIENT_ORDER_ID.accepts(id);
 
 /** @throws ApiError 40000 where both forms are given */
 function clientOrderIdOf(low: number, high: number, text: string | null): ClientOrderId | null {

@@ -14,7 +14,7 @@ import { snapshotPath } from "../../../engine/projection/base-tables.ts";
 import { hashTables } from "../../../engine/projection/table-hashes.ts";
 import * as R from "../../../engine/ring/records.ts";
 import { openSqlite } from "../../../engine/util/sqlite.ts";
-import { keepLog } from "../../../server/service/log-upkeep-job.ts";
+import { keepLog, type UpkeepJob } from "../../../server/service/log-upkeep-job.ts";
 import { admin } from "../../support/admin.ts";
 import { temporaryFolder } from "../../support/server.ts";
 import { appendDeposits, createOldExchange, openTables } from "./old-exchange.ts";
@@ -26,6 +26,13 @@ beforeEach(() => {
 });
 
 const start = () => openTables(dataDir);
+const jobOf = (archives: string): UpkeepJob => ({
+  journal: join(dataDir, "journal.db"),
+  tables: join(dataDir, "exchange.db"),
+  archives,
+  logDays: 0,
+  history: null,
+});
 
 test("the first start keeps the tables from before the log; later starts and new exchanges keep none", () => {
   const { hashes, end, archives } = start();
@@ -50,13 +57,7 @@ test("the first start keeps the tables from before the log; later starts and new
 test("lost tables are built again from the snapshot, the archives and the journal", async () => {
   appendDeposits(dataDir, 4);
   const { hashes, archives } = start();
-  const job = {
-    journal: join(dataDir, "journal.db"),
-    tables: join(dataDir, "exchange.db"),
-    archives,
-    logDays: 0,
-    history: null,
-  };
+  const job = jobOf(archives);
   expect(keepLog(job)).toMatchObject({ archived: 12 });
   const journal = openJournal(job.journal, "off");
   journal.prepare("DELETE FROM batches WHERE number <= 12").run();
@@ -80,13 +81,7 @@ test("the first archive opens with the books of the snapshot, their orders by pr
   tables.close();
   appendDeposits(dataDir, 2);
   const { archives } = start();
-  keepLog({
-    journal: join(dataDir, "journal.db"),
-    tables: join(dataDir, "exchange.db"),
-    archives,
-    logDays: 0,
-    history: null,
-  });
+  keepLog(jobOf(archives));
   const [archive] = new ArchiveList(archives).read();
   const opening = new ArchiveReader(archivePath(archives, archive!.day), archive!).opening()!;
   expect(opening.markets).toEqual([[1, 1, 2, MarketStatus.open]]);
@@ -106,13 +101,7 @@ test("the first archive opens with the books of the snapshot, their orders by pr
 test("archives without the log that continues them are refused, and so are tables newer than the log", () => {
   appendDeposits(dataDir, 3);
   const { archives } = start();
-  keepLog({
-    journal: join(dataDir, "journal.db"),
-    tables: join(dataDir, "exchange.db"),
-    archives,
-    logDays: 0,
-    history: null,
-  });
+  keepLog(jobOf(archives));
   const folder = temporaryFolder();
   mkdirSync(join(folder, "log"));
   for (const name of readdirSync(archives)) copyFileSync(join(archives, name), join(folder, "log", name));
