@@ -223,11 +223,8 @@ export class Metrics {
     this.add(
       "gauge",
       "certificate_end_timestamp_seconds",
-      "When the certificate of TLS_CERT ends, since the epoch",
-      () => {
-        const endsAt = this.options.certificateEndsAt();
-        return endsAt === null ? [] : plain(endsAt / 1_000);
-      },
+      "When the certificate of TLS_CERT ends, since the epoch; 0 without one",
+      () => plain((this.options.certificateEndsAt() ?? 0) / 1_000),
     );
     this.add("gauge", "disk_bytes", "The file system that holds the data folder", async () => {
       const { size, free } = await diskOf(dataDir);
