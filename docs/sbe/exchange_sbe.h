@@ -14,7 +14,7 @@
 #define EXCHANGE_ASSERT(name, holds) typedef char name[(holds) ? 1 : -1]
 
 #define EXCHANGE_SCHEMA_ID 1
-#define EXCHANGE_SCHEMA_VERSION 1
+#define EXCHANGE_SCHEMA_VERSION 2
 #define EXCHANGE_NULL_U8 UINT8_MAX
 #define EXCHANGE_NULL_U16 UINT16_MAX
 #define EXCHANGE_NULL_U32 UINT32_MAX
@@ -130,6 +130,12 @@ enum {
   EXCHANGE_MATCH_TYPE_DIRECT = 0,
   EXCHANGE_MATCH_TYPE_MINT = 1,
   EXCHANGE_MATCH_TYPE_MERGE = 2
+};
+
+/* ShutdownReason: restart: the same server comes back; standby: another one goes on. */
+enum {
+  EXCHANGE_SHUTDOWN_REASON_RESTART = 0,
+  EXCHANGE_SHUTDOWN_REASON_STANDBY = 1
 };
 
 /* Role. */
@@ -585,13 +591,17 @@ EXCHANGE_ASSERT(exchange_heartbeat_length, sizeof(struct exchange_heartbeat) == 
 /* Null where null is allowed, otherwise 0. */
 #define EXCHANGE_HEARTBEAT_INIT { 0, EXCHANGE_NULL_U64 }
 
-/* Shutdown (217): system.shutdown; the connection closes with 1001. */
+/* Shutdown (217): system.shutdown, with where to connect next (null: as before); the connection closes with 1001. Behind the block: text16 url (since version 2). */
 struct exchange_shutdown {
   uint64_t ts; /* milliseconds since the Unix epoch */
+  uint8_t reason; /* ShutdownReason; since version 2, null before */
+  uint8_t padding;
+  uint16_t padding2;
+  uint32_t padding3;
 };
-EXCHANGE_ASSERT(exchange_shutdown_length, sizeof(struct exchange_shutdown) == 8);
+EXCHANGE_ASSERT(exchange_shutdown_length, sizeof(struct exchange_shutdown) == 16);
 /* Null where null is allowed, otherwise 0. */
-#define EXCHANGE_SHUTDOWN_INIT { 0 }
+#define EXCHANGE_SHUTDOWN_INIT { 0, 0, 0, 0, 0 }
 
 #pragma pack(pop)
 
@@ -608,6 +618,7 @@ struct exchange_message {
 struct exchange_body {
   const uint8_t *at;
   const uint8_t *end;
+  uint16_t version;
 };
 
 struct exchange_group {
@@ -650,7 +661,13 @@ static inline struct exchange_body exchange_body_of(const struct exchange_messag
   struct exchange_body body;
   body.at = message->block + message->header.block_length;
   body.end = message->end;
+  body.version = message->header.version;
   return body;
+}
+
+/* 1 where the sender's version has the next group or text: ask before reading one that is marked "since version". */
+static inline int exchange_has(const struct exchange_body *body, uint16_t since) {
+  return body->version >= since;
 }
 
 /* Reads the next group's size; its entries follow by exchange_next_..., all of them before the next group or text.
@@ -916,7 +933,7 @@ static inline struct exchange_heartbeat exchange_read_heartbeat(const struct exc
 }
 
 static inline struct exchange_shutdown exchange_read_shutdown(const struct exchange_message *message) {
-  static const struct exchange_shutdown absent = { EXCHANGE_NULL_U64 };
+  static const struct exchange_shutdown absent = { EXCHANGE_NULL_U64, EXCHANGE_NULL_U8, 0, 0, 0 };
   struct exchange_shutdown block;
   exchange_copy(&block, &absent, sizeof block, message->block, message->header.block_length);
   return block;

@@ -9,7 +9,7 @@ from typing import Iterator, NamedTuple, Optional, Tuple
 
 
 SCHEMA_ID = 1
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Side(IntEnum):
@@ -82,6 +82,12 @@ class MatchType(IntEnum):
     DIRECT = 0
     MINT = 1
     MERGE = 2
+
+
+class ShutdownReason(IntEnum):
+    """restart: the same server comes back; standby: another one goes on"""
+    RESTART = 0
+    STANDBY = 1
 
 
 class Role(IntEnum):
@@ -492,9 +498,11 @@ class Heartbeat(NamedTuple):
 
 
 class Shutdown(NamedTuple):
-    """System.shutdown; the connection closes with 1001."""
+    """System.shutdown, with where to connect next (null: as before); the connection closes with 1001."""
 
     ts: int
+    reason: int
+    url: Optional[str] = None
 
 
 class Header(NamedTuple):
@@ -744,47 +752,48 @@ _LAYOUTS = {
         ("ts", _NULL_Q, False),
         ("orders", _NULL_Q, True),
     )),
-    "Shutdown": _Layout("<Q", 8, None, (
+    "Shutdown": _Layout("<QB1x2x4x", 16, None, (
         ("ts", _NULL_Q, False),
+        ("reason", _NULL_B, False),
     )),
 }
 
 
 _MESSAGES = {
-    1: (PlaceOrder, "PlaceOrder", (), (("client_order_text", 1), ("builder_code", 1),)),
-    2: (CancelOrder, "CancelOrder", (), (("client_order_text", 1),)),
+    1: (PlaceOrder, "PlaceOrder", (), (("client_order_text", 1, 1), ("builder_code", 1, 1),)),
+    2: (CancelOrder, "CancelOrder", (), (("client_order_text", 1, 1),)),
     3: (AmendOrder, "AmendOrder", (), ()),
-    4: (CancelAll, "CancelAll", (), (("client_order_text", 1),)),
+    4: (CancelAll, "CancelAll", (), (("client_order_text", 1, 1),)),
     5: (CancelAfter, "CancelAfter", (), ()),
     6: (CancelOnDisconnect, "CancelOnDisconnect", (), ()),
-    7: (ReplaceQuotes, "ReplaceQuotes", (("quotes", "Quote"),), (("builder_code", 1),)),
+    7: (ReplaceQuotes, "ReplaceQuotes", (("quotes", "Quote", 1),), (("builder_code", 1, 1),)),
     8: (Batch, "Batch", (), ()),
-    9: (Subscribe, "Subscription", (("markets", "SubscribedMarket"),), ()),
-    10: (Unsubscribe, "Subscription", (("markets", "SubscribedMarket"),), ()),
+    9: (Subscribe, "Subscription", (("markets", "SubscribedMarket", 1),), ()),
+    10: (Unsubscribe, "Subscription", (("markets", "SubscribedMarket", 1),), ()),
     11: (Resume, "Resume", (), ()),
     12: (Ping, None, (), ()),
-    13: (Authenticate, None, (), (("token", 2),)),
-    101: (Rejected, "Rejected", (), (("message", 2), ("trace_id", 1),)),
-    102: (OrderAccepted, "Order", (), (("client_order_text", 1), ("builder_code", 1),)),
+    13: (Authenticate, None, (), (("token", 2, 1),)),
+    101: (Rejected, "Rejected", (), (("message", 2, 1), ("trace_id", 1, 1),)),
+    102: (OrderAccepted, "Order", (), (("client_order_text", 1, 1), ("builder_code", 1, 1),)),
     103: (Done, "Done", (), ()),
-    104: (OrdersCanceled, None, (("orders", "CanceledOrder"),), ()),
+    104: (OrdersCanceled, None, (("orders", "CanceledOrder", 1),), ()),
     105: (CancelAfterSet, "CancelAfterSet", (), ()),
     106: (CancelOnDisconnectSet, "CancelOnDisconnectSet", (), ()),
-    107: (Subscriptions, None, (("subscriptions", "Subscribed"),), ()),
+    107: (Subscriptions, None, (("subscriptions", "Subscribed", 1),), ()),
     108: (Resumed, "Resumed", (), ()),
     109: (Pong, "Pong", (), ()),
     110: (Authenticated, "Authenticated", (), ()),
     111: (OrderTimestamps, "OrderTimestamps", (), ()),
-    201: (OrderUpdated, "Order", (("fills", "Fill"),), (("client_order_text", 1), ("builder_code", 1),)),
+    201: (OrderUpdated, "Order", (("fills", "Fill", 1),), (("client_order_text", 1, 1), ("builder_code", 1, 1),)),
     202: (BalanceUpdated, "BalanceUpdated", (), ()),
     203: (PositionUpdated, "PositionUpdated", (), ()),
-    211: (BookSnapshot, "BookSnapshot", (("bids", "Level"), ("asks", "Level"), ("implied_bids", "Level"), ("implied_asks", "Level"),), ()),
-    212: (BookUpdated, "BookUpdated", (("bids", "Level"), ("asks", "Level"), ("implied_bids", "Level"), ("implied_asks", "Level"),), ()),
+    211: (BookSnapshot, "BookSnapshot", (("bids", "Level", 1), ("asks", "Level", 1), ("implied_bids", "Level", 1), ("implied_asks", "Level", 1),), ()),
+    212: (BookUpdated, "BookUpdated", (("bids", "Level", 1), ("asks", "Level", 1), ("implied_bids", "Level", 1), ("implied_asks", "Level", 1),), ()),
     213: (TradeCreated, "TradeCreated", (), ()),
     214: (TickerUpdated, "TickerUpdated", (), ()),
-    215: (MarketUpdated, "MarketUpdated", (), (("market", 2),)),
-    216: (Heartbeat, "Heartbeat", (("subscriptions", "Subscribed"),), ()),
-    217: (Shutdown, "Shutdown", (), ()),
+    215: (MarketUpdated, "MarketUpdated", (), (("market", 2, 1),)),
+    216: (Heartbeat, "Heartbeat", (("subscriptions", "Subscribed", 1),), ()),
+    217: (Shutdown, "Shutdown", (), (("url", 2, 2),)),
 }
 
 
@@ -819,19 +828,23 @@ def decode(frame) -> Iterator[Tuple[Header, tuple]]:
         if schema == SCHEMA_ID and template in _MESSAGES:
             header = Header(template, version, None if index == _NULL_H else index,
                             None if rate == _NULL_H else rate, None if number == _NULL_Q else number)
-            yield header, _message(template, block, _Body(frame, at + _HEADER.size, end))
+            yield header, _message(template, version, block, _Body(frame, at + _HEADER.size, end))
         at = end
 
 
-def _message(template, block, body):
+def _message(template, version, block, body):
     message, layout, groups, texts = _MESSAGES[template]
     start = body.take(block)
     fields = {} if layout is None else _LAYOUTS[layout].values(body.data, start, block)
-    for name, entry in groups:
+    for name, entry, since in groups:
+        if since > version:
+            continue
         size, count = _DIMENSION.unpack_from(body.data, body.take(_DIMENSION.size))
         form = _LAYOUTS[entry]
         fields[name] = tuple(form.entry(**form.values(body.data, body.take(size), size)) for _ in range(count))
-    for name, prefix in texts:
+    for name, prefix, since in texts:
+        if since > version:
+            continue
         start = body.take(prefix)
         length = int.from_bytes(body.data[start:start + prefix], "little")
         start = body.take(length)
@@ -845,12 +858,12 @@ def encode(message, id: Optional[int] = None, index: Optional[int] = None, rate_
     _, layout, groups, texts = _MESSAGES[template]
     block = b"" if layout is None else _LAYOUTS[layout].pack(message)
     parts = [block]
-    for name, entry in groups:
+    for name, entry, _ in groups:
         entries = getattr(message, name)
         form = _LAYOUTS[entry]
         parts.append(_DIMENSION.pack(form.struct.size, len(entries)))
         parts.extend(form.pack(each) for each in entries)
-    for name, prefix in texts:
+    for name, prefix, _ in texts:
         text = (getattr(message, name) or "").encode()
         parts.append(len(text).to_bytes(prefix, "little") + text)
     body = b"".join(parts)

@@ -160,7 +160,7 @@ export class SocketHub implements OperationHost, ActionHost {
     for (const connection of [...this.connections]) {
       if (connection.format === "sbe") {
         const binary = this.delivery.frame(connection);
-        if (binary !== null) this.messages.shutdown(binary, at);
+        if (binary !== null) this.messages.shutdown(binary, at, next);
       } else connection.push(message);
       connection.end(CLOSE_GOING_AWAY, "shutting down");
     }

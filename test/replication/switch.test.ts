@@ -1,11 +1,26 @@
 /** A planned switch: the active box ends its epoch in order, and its standby goes on at once. */
 import { describe, expect, onTestFinished, test } from "vitest";
+import { WebSocket } from "ws";
 import { admin } from "../support/admin.ts";
 import { eventually } from "../support/checks.ts";
-import { Client, type OrderJson } from "../support/client.ts";
+import { API_BASE, Client, type OrderJson } from "../support/client.ts";
+import { decoded, SBE } from "../support/sbe.ts";
 import { TestServer } from "../support/server.ts";
 import { bid, keyed, paired, readiness, TestNodes } from "./cluster.ts";
 import { hashesOf, journalBodies, NO_NATS, Nodes } from "./streamed-log.ts";
+
+const URL_OF_B = "https://b.example.com";
+
+/** A connection with these subprotocols; `last` is the last frame that it gets. */
+async function lastOf(server: TestServer, protocols: string[]): Promise<{ readonly last: Promise<Buffer> }> {
+  const socket = new WebSocket(`${server.root.replace("http", "ws")}${API_BASE}/ws`, protocols);
+  let newest: Buffer = Buffer.alloc(0);
+  socket.on("message", (bytes: Buffer) => {
+    newest = bytes;
+  });
+  await new Promise((resolve) => socket.once("open", resolve));
+  return { last: new Promise((resolve) => socket.once("close", () => resolve(newest))) };
+}
 
 describe.skipIf(NO_NATS)("a planned switch", () => {
   const nodes = TestNodes.use();
@@ -16,9 +31,10 @@ describe.skipIf(NO_NATS)("a planned switch", () => {
     const { server: a } = world;
     const alone = await admin(a.dataDir, "standby", "demote");
     expect([alone.code, alone.errors]).toEqual([1, expect.stringContaining("no standby is heard")]);
-    const b = await nodes.standBy("switch", both);
+    const b = await nodes.standBy("switch", { ...both, STANDBY_URL: URL_OF_B });
     await paired(a);
     await keyed(b);
+    const farewells = await Promise.all([lastOf(a, []), lastOf(a, [SBE])]);
     const unasked = await admin(b.dataDir, "standby", "demote");
     expect([unasked.code, unasked.errors]).toEqual([1, expect.stringContaining("this box is a standby")]);
     await bid(user, market, "on-a", 1_000);
@@ -30,6 +46,11 @@ describe.skipIf(NO_NATS)("a planned switch", () => {
     expect(a.log.map(({ msg }) => msg)).toEqual(
       expect.arrayContaining(["handing over to the box b", "resigned: the box b goes on"]),
     );
+    const [json, binary] = await Promise.all(farewells.map(({ last }) => last));
+    expect(JSON.parse(json!.toString())).toMatchObject({ data: { reason: "standby", url: URL_OF_B } });
+    expect(decoded(binary!).at(-1)).toMatchObject({
+      ...{ template: "Shutdown", fields: { reason: "standby" }, texts: { url: URL_OF_B } },
+    });
     await b.ready();
     await eventually(async () => {
       const { items } = JSON.parse((await admin(b.dataDir, "audit", "--action", "standby.promoted")).out);

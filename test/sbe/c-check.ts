@@ -23,13 +23,15 @@ function walkText(message: Message): string {
   const block = structOf(blockOf(message));
   const readBlock = `  { struct ${block} block = ${block.replace("exchange_", "exchange_read_")}(message); use(&block, sizeof block); }`;
   const readGroups = groups.map((group) => {
+    const has = hasText(group.since);
     const entry = structOf(entryOf(group.name));
     const next = entry.replace("exchange_", "exchange_next_");
-    return `  if (exchange_next_group(&body, &group) < 0) return;
+    return `  if (${has}exchange_next_group(&body, &group) < 0) return;
   { struct ${entry} entry; while (${next}(&group, &entry)) use(&entry, sizeof entry); }`;
   });
   const readTexts = texts.map(
-    ({ prefix }) => `  if (exchange_next_text${prefix * 8}(&body, &text) < 0) return;\n  use(text.bytes, text.length);`,
+    ({ prefix, since }) =>
+      `  if (${hasText(since)}exchange_next_text${prefix * 8}(&body, &text) < 0) return;\n  use(text.bytes, text.length);`,
   );
   return `static void walk_${snakeCase(name)}(const struct exchange_message *message) {
   struct exchange_body body = exchange_body_of(message);
@@ -39,6 +41,9 @@ function walkText(message: Message): string {
 ${[...(message.length === 0 ? [] : [readBlock]), ...readGroups, ...readTexts].join("\n")}
 }`;
 }
+
+/** Walks end where the sender's version does. */
+const hasText = (since: number): string => (since === 1 ? "" : `!exchange_has(&body, ${since}) || `);
 
 const structOf = (name: string): string => `exchange_${snakeCase(name)}`;
 
@@ -53,6 +58,7 @@ function vectorText(schema: Schema, vector: Vector, at: number): string {
     steps.push(`  block = exchange_read_${block}(&message);`, ...checks("block", message, vector.fields));
   }
   for (const group of message.groups) {
+    if (isLater(group.since, steps)) continue;
     const entries = vector.groups[group.name]!;
     const entry = snakeCase(entryOf(group.name));
     steps.push("  CHECK(exchange_next_group(&body, &group) == 0);", `  CHECK(group.count == ${entries.length});`);
@@ -63,7 +69,8 @@ function vectorText(schema: Schema, vector: Vector, at: number): string {
     }
     steps.push(`  CHECK(exchange_next_${entry}(&group, &group_${group.name}[0]) == 0);`);
   }
-  for (const { name: text, prefix } of message.texts) {
+  for (const { name: text, prefix, since } of message.texts) {
+    if (isLater(since, steps)) continue;
     const literal = [...Buffer.from(vector.texts[text] ?? "")].map(
       (byte) => `\\x${byte.toString(16).padStart(2, "0")}`,
     );
@@ -72,6 +79,10 @@ function vectorText(schema: Schema, vector: Vector, at: number): string {
       `  CHECK(text.length == ${literal.length} && memcmp(text.bytes, "${literal.join("")}", ${literal.length}) == 0);`,
     );
     again.push(`exchange_add_text${prefix * 8}(&frame, "${literal.join("")}", ${literal.length})`);
+  }
+  function isLater(since: number, into: string[]): boolean {
+    if (since > 1) into.push(`  CHECK(exchange_has(&body, ${since}) == ${vector.version >= since ? 1 : 0});`);
+    return since > vector.version;
   }
   const begin = `exchange_begin_${snakeCase(message.name)}(&frame, ${word("uint64", header.id)}${message.length > 0 ? ", &block" : ""})`;
   const writes = [begin, ...again, "exchange_end(&frame)"];

@@ -53,12 +53,16 @@ function commentOf({ name, isBlock, users }: NamedLayout, { messages }: Schema):
 
 function bodyOf({ name, id, description, groups, texts }: Message): string {
   const parts = [
-    ...groups.map((group) => `group ${snakeCase(group.name)} of ${structOf(entryOf(group.name))}`),
-    ...texts.map((text) => `text${text.prefix * 8} ${snakeCase(text.name)}`),
+    ...groups.map(
+      ({ name: group, since }) => `group ${snakeCase(group)} of ${structOf(entryOf(group))}${sinceText(since)}`,
+    ),
+    ...texts.map((text) => `text${text.prefix * 8} ${snakeCase(text.name)}${sinceText(text.since)}`),
   ];
   const body = parts.length === 0 ? "" : ` Behind the block: ${parts.join(", ")}.`;
   return `${name} (${id}): ${description.replace(/\.?$/, ".")}${body}`;
 }
+
+const sinceText = (since: number): string => (since === 1 ? "" : ` (since version ${since})`);
 
 function structText(layout: NamedLayout, comment: string): string {
   const { name, fields, length } = layout;
@@ -71,10 +75,11 @@ function structText(layout: NamedLayout, comment: string): string {
   ].join("\n");
 }
 
-function remark({ type, isOptional }: Field): string {
+function remark({ type, isOptional, since }: Field): string {
   if (type.kind === "padding") return "";
   const text = type.kind === "number" ? type.description.replaceAll(/;? ?null: [^;]+/g, "") : type.name;
-  const both = [text, isOptional ? "may be null" : ""].filter((each) => each !== "").join("; ");
+  const later = since === 1 ? "" : `since version ${since}, null before`;
+  const both = [text, isOptional ? "may be null" : "", later].filter((each) => each !== "").join("; ");
   return both === "" ? "" : ` /* ${both} */`;
 }
 
@@ -142,6 +147,7 @@ struct exchange_message {
 struct exchange_body {
   const uint8_t *at;
   const uint8_t *end;
+  uint16_t version;
 };
 
 struct exchange_group {
@@ -184,7 +190,13 @@ static inline struct exchange_body exchange_body_of(const struct exchange_messag
   struct exchange_body body;
   body.at = message->block + message->header.block_length;
   body.end = message->end;
+  body.version = message->header.version;
   return body;
+}
+
+/* 1 where the sender's version has the next group or text: ask before reading one that is marked "since version". */
+static inline int exchange_has(const struct exchange_body *body, uint16_t since) {
+  return body->version >= since;
 }
 
 /* Reads the next group's size; its entries follow by exchange_next_..., all of them before the next group or text.

@@ -30,7 +30,8 @@ def number(name, value, message):
         return sum(sbe.OrderFlags[snake(word).upper()] for word in value)
     if value.lstrip("-").isdigit():
         return int(value)
-    kind = sbe.MarketStatus if name == "status" and message == "MarketUpdated" else TYPES.get(name, sbe.OrderStatus)
+    own = {("status", "MarketUpdated"): sbe.MarketStatus, ("reason", "Shutdown"): sbe.ShutdownReason}
+    kind = own.get((name, message)) or TYPES.get(name, sbe.OrderStatus)
     return int(kind[snake(value).upper()])
 
 
@@ -50,7 +51,7 @@ for vector in json.load(open(sys.argv[2])):
     head = {key: None if value is None else int(value) for key, value in vector["header"].items()}
     assert (header.id, header.index, header.rate_remaining) == (head["id"], head["index"], head["rateRemaining"])
     assert header.version == vector["version"]
-    if vector["name"] not in ("a later version's block", "a block cut short"):
+    if vector["version"] == sbe.SCHEMA_VERSION and vector["name"] != "a block cut short":
         assert sbe.encode(message, head["id"], head["index"], head["rateRemaining"]) == data, vector
     for length in range(1, len(data)):
         try:

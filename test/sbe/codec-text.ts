@@ -1,6 +1,6 @@
 /** Writes server/websocket/sbe/codec/: reads and writes of 32-bit words at constant places, which V8 inlines. */
-import { camelCase, layoutsOf, type NamedLayout } from "./layouts.ts";
-import { BYTES, type Field, type FieldType, type Schema } from "./schema.ts";
+import { camelCase, FIRST_RESPONSE, layoutsOf, type NamedLayout } from "./layouts.ts";
+import { BYTES, type Field, type FieldType, type Message, type Schema } from "./schema.ts";
 
 const WORD_BYTES = 4;
 /** Types of which all 64 bits count: two words, since a number holds 53 bits. */
@@ -10,11 +10,12 @@ const GENERATED = "generated from sbe.xml by `npm run sbe`";
 const WORDS = " * `at` is the first word's index. Null is -1, of money NULL_MONEY.\n";
 
 /** The engine's constants have the others. */
-const OWN_CHOICES = new Set(["Channel", "OrderFlags"]);
+const OWN_CHOICES = new Set(["Channel", "OrderFlags", "ShutdownReason"]);
 
 /** The files' texts by their names, unformatted. */
 export function codecTexts(schema: Schema): Record<string, string> {
   const layouts = layoutsOf(schema);
+  for (const message of schema.messages.filter(({ id }) => id < FIRST_RESPONSE)) checkFirstVersion(message);
   const requests = layouts.filter(({ isRequest }) => isRequest);
   const responses = layouts.filter(({ isRequest }) => !isRequest);
   return {
@@ -26,6 +27,14 @@ export function codecTexts(schema: Schema): Record<string, string> {
       `/**\n * Blocks and entries that the server sends, as 32-bit words, ${GENERATED}.\n${WORDS} */\n` +
       joined(responses),
   };
+}
+
+/** The server reads a request's whole block, and all that follows it. @throws Error where an earlier version has less */
+function checkFirstVersion({ name, fields, groups, texts }: Message): void {
+  const parts = [...fields, ...groups, ...groups.flatMap((group) => group.fields), ...texts];
+  const later = parts.find(({ since }) => since > 1);
+  if (later !== undefined)
+    throw new Error(`${name}.${later.name}: the server doesn't read requests by their version yet`);
 }
 
 const joined = (layouts: readonly NamedLayout[]): string =>

@@ -50,7 +50,9 @@ export function entryOf(group: string): string {
 
 /** What must be equal under one name: the numbers of fields may differ. */
 const shapeOf = ({ fields }: Layout): string =>
-  fields.map(({ name, type, offset, isOptional }: Field) => `${name} ${type.name} ${offset} ${isOptional}`).join();
+  fields
+    .map(({ name, type, offset, isOptional, since }: Field) => `${name} ${type.name} ${offset} ${isOptional} ${since}`)
+    .join();
 
 /** `OrderUpdated` as `order_updated`. */
 export const snakeCase = (name: string): string =>

@@ -2,7 +2,7 @@
  * Messages of the binary protocol as plain objects, encoded and decoded by the schema alone: the slow, obvious counterpart
  * of the generated code.
  */
-import { BYTES, type Field, type FieldType, type Layout, type Message, type Schema } from "./schema.ts";
+import { BYTES, type Field, type FieldType, type Layout, lengthIn, type Message, type Schema } from "./schema.ts";
 
 /** A number in decimal digits, an enumeration's word, a set's words, or null. */
 export type Value = string | null | readonly string[];
@@ -35,17 +35,18 @@ export function messageNamed(schema: Schema, name: string): Message {
 export function encodeMessage(schema: Schema, plain: PlainMessage, variant: Variant = {}): Buffer {
   const message = messageNamed(schema, plain.template);
   const { version = schema.version, blockChange = 0 } = variant;
-  const block = encodeLayout(message, plain.fields);
+  const has = ({ since }: { readonly since: number }): boolean => since <= version;
+  const block = encodeLayout(message, plain.fields, version);
   const length = block.length + blockChange;
   const parts = [blockChange > 0 ? Buffer.concat([block, Buffer.alloc(blockChange, 0xa5)]) : block.subarray(0, length)];
-  for (const group of message.groups) {
+  for (const group of message.groups.filter(has)) {
     const entries = plain.groups[group.name] ?? [];
     const dimension = Buffer.alloc(DIMENSION_BYTES);
-    dimension.writeUInt16LE(group.length, 0);
+    dimension.writeUInt16LE(lengthIn(group, version), 0);
     dimension.writeUInt16LE(entries.length, 2);
-    parts.push(dimension, ...entries.map((entry) => encodeLayout(group, entry)));
+    parts.push(dimension, ...entries.map((entry) => encodeLayout(group, entry, version)));
   }
-  for (const { name, prefix } of message.texts) {
+  for (const { name, prefix } of message.texts.filter(has)) {
     const text = Buffer.from(plain.texts[name] ?? "");
     const size = Buffer.alloc(prefix);
     size.writeUIntLE(text.length, 0, prefix);
@@ -53,10 +54,11 @@ export function encodeMessage(schema: Schema, plain: PlainMessage, variant: Vari
   }
   const bytes = schema.header.length + parts.reduce((sum, part) => sum + part.length, 0);
   const messageLength = Math.ceil(bytes / UNIT) * UNIT;
-  const header = encodeLayout(schema.header, {
+  const head = {
     ...{ blockLength: String(length), templateId: String(message.id), schemaId: String(schema.id) },
     ...{ version: String(version), messageLength: String(messageLength), ...plain.header },
-  });
+  };
+  const header = encodeLayout(schema.header, head, version);
   return Buffer.concat([header, ...parts, Buffer.alloc(messageLength - bytes)]);
 }
 
@@ -87,25 +89,30 @@ function decodeAt(schema: Schema, frame: Buffer, start: number): { fields: Plain
   };
   const fields = decodeLayout(message, take(Number(head["blockLength"])));
   const groups: Record<string, Values[]> = {};
+  const version = Number(head["version"]);
   for (const group of message.groups) {
+    if (group.since > version) {
+      groups[group.name] = [];
+      continue;
+    }
     const dimension = take(DIMENSION_BYTES);
     const length = dimension.readUInt16LE(0);
     groups[group.name] = Array.from({ length: dimension.readUInt16LE(2) }, () => decodeLayout(group, take(length)));
   }
   const texts: Record<string, string | null> = {};
-  for (const { name, prefix } of message.texts) {
-    texts[name] = take(take(prefix).readUIntLE(0, prefix)).toString() || null;
+  for (const { name, prefix, since } of message.texts) {
+    texts[name] = since > version ? null : take(take(prefix).readUIntLE(0, prefix)).toString() || null;
   }
   if (end - at >= UNIT || frame.subarray(at, end).some((byte) => byte !== 0)) throw new Error("a message ends with 0s");
   const { index = null, rateRemaining = null, id = null } = head as Record<string, string | null>;
   return { fields: { template: message.name, header: { index, rateRemaining, id }, fields, groups, texts }, end };
 }
 
-function encodeLayout(layout: Layout, values: Values): Buffer {
-  const bytes = Buffer.alloc(layout.length);
+function encodeLayout(layout: Layout, values: Values, version: number): Buffer {
+  const bytes = Buffer.alloc(lengthIn(layout, version));
   for (const field of layout.fields) {
-    const { type, offset } = field;
-    if (type.kind === "padding") continue;
+    const { type, offset, since } = field;
+    if (type.kind === "padding" || since > version) continue;
     const number = numberOf(field, values[field.name] ?? null);
     bytes.set(bytesOf(type, number), offset);
   }

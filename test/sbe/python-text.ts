@@ -90,8 +90,10 @@ function tableText(message: Message): string {
       .map((item) => `${item}, `)
       .join("")
       .trimEnd()})`;
-  const groupRows = listed(groups.map((group) => `("${snakeCase(group.name)}", "${entryOf(group.name)}")`));
-  const textRows = listed(texts.map((text) => `("${snakeCase(text.name)}", ${text.prefix})`));
+  const groupRows = listed(
+    groups.map(({ name: group, since }) => `("${snakeCase(group)}", "${entryOf(group)}", ${since})`),
+  );
+  const textRows = listed(texts.map((text) => `("${snakeCase(text.name)}", ${text.prefix}, ${text.since})`));
   const block = length === 0 ? "None" : `"${blockOf(message)}"`;
   return `    ${id}: (${name}, ${block}, ${groupRows}, ${textRows}),\n`;
 }
@@ -181,19 +183,23 @@ def decode(frame) -> Iterator[Tuple[Header, tuple]]:
         if schema == SCHEMA_ID and template in _MESSAGES:
             header = Header(template, version, None if index == _NULL_H else index,
                             None if rate == _NULL_H else rate, None if number == _NULL_Q else number)
-            yield header, _message(template, block, _Body(frame, at + _HEADER.size, end))
+            yield header, _message(template, version, block, _Body(frame, at + _HEADER.size, end))
         at = end
 
 
-def _message(template, block, body):
+def _message(template, version, block, body):
     message, layout, groups, texts = _MESSAGES[template]
     start = body.take(block)
     fields = {} if layout is None else _LAYOUTS[layout].values(body.data, start, block)
-    for name, entry in groups:
+    for name, entry, since in groups:
+        if since > version:
+            continue
         size, count = _DIMENSION.unpack_from(body.data, body.take(_DIMENSION.size))
         form = _LAYOUTS[entry]
         fields[name] = tuple(form.entry(**form.values(body.data, body.take(size), size)) for _ in range(count))
-    for name, prefix in texts:
+    for name, prefix, since in texts:
+        if since > version:
+            continue
         start = body.take(prefix)
         length = int.from_bytes(body.data[start:start + prefix], "little")
         start = body.take(length)
@@ -207,12 +213,12 @@ def encode(message, id: Optional[int] = None, index: Optional[int] = None, rate_
     _, layout, groups, texts = _MESSAGES[template]
     block = b"" if layout is None else _LAYOUTS[layout].pack(message)
     parts = [block]
-    for name, entry in groups:
+    for name, entry, _ in groups:
         entries = getattr(message, name)
         form = _LAYOUTS[entry]
         parts.append(_DIMENSION.pack(form.struct.size, len(entries)))
         parts.extend(form.pack(each) for each in entries)
-    for name, prefix in texts:
+    for name, prefix, _ in texts:
         text = (getattr(message, name) or "").encode()
         parts.append(len(text).to_bytes(prefix, "little") + text)
     body = b"".join(parts)

@@ -21,6 +21,8 @@ export interface Field {
   /** From the start of its block or entry. */
   readonly offset: number;
   readonly isOptional: boolean;
+  /** The first version that has it. */
+  readonly since: number;
 }
 
 /** The fields of a block, or of one entry of a group. */
@@ -31,12 +33,14 @@ export interface Layout {
 
 interface Group extends Layout {
   readonly name: string;
+  readonly since: number;
 }
 
 interface Text {
   readonly name: string;
   /** Bytes of its length. */
   readonly prefix: 1 | 2;
+  readonly since: number;
 }
 
 export interface Message extends Layout {
@@ -71,10 +75,12 @@ export function readSchema(xml: string): Schema {
   const messages = childrenOf(root, ["types", "sbe:message"])
     .filter(({ name }) => name === "sbe:message")
     .map((element) => readMessage(element, types.byName));
+  const version = integer(root, "version");
+  for (const message of messages) checkVersions(message, version);
   assertDistinct("messages", messages.map(({ name }) => name), messages.map(({ id }) => id)); // biome-ignore format: one line
   return {
     id: integer(root, "id"),
-    version: integer(root, "version"),
+    version,
     header: types.header,
     choices: [...types.byName.values()].filter(({ values }) => values.size > 0),
     messages,
@@ -108,7 +114,7 @@ function readHeader(element: XmlElement): Layout {
   let offset = 0;
   const fields = childrenOf(element, ["type"]).map((each) => {
     const type = readType(each);
-    const field = { name: type.name, type, offset, isOptional: type.isOptional };
+    const field = { name: type.name, type, offset, isOptional: type.isOptional, since: 1 };
     offset += BYTES[type.primitive];
     return field;
   });
@@ -182,14 +188,14 @@ function readGroup(message: string, element: XmlElement, types: ReadonlyMap<stri
   if (length !== integer(element, "blockLength")) throw new Error(`${path}: its fields take ${length} bytes`);
   // Numbers of 4 bytes in an entry are aligned to 4.
   if (length % 4 !== 0) throw new Error(`${path}: blockLength must be a multiple of 4`);
-  return { name, fields, length };
+  return { name, fields, length, since: sinceOf(element) };
 }
 
 function readText(message: string, element: XmlElement): Text {
   const name = attribute(element, "name");
   const type = attribute(element, "type");
   if (type !== "Text8" && type !== "Text16") throw new Error(`${message}.${name}: unknown type ${type}`);
-  return { name, prefix: type === "Text8" ? 1 : 2 };
+  return { name, prefix: type === "Text8" ? 1 : 2, since: sinceOf(element) };
 }
 
 function readFields(path: string, elements: readonly XmlElement[], types: ReadonlyMap<string, FieldType>): Field[] {
@@ -198,10 +204,37 @@ function readFields(path: string, elements: readonly XmlElement[], types: Readon
     const type = types.get(attribute(element, "type"));
     if (type === undefined) throw new Error(`${path}.${name}: unknown type ${attribute(element, "type")}`);
     const isOptional = type.isOptional || element.attributes["presence"] === "optional";
-    return { name, type, offset: integer(element, "offset"), isOptional };
+    return { name, type, offset: integer(element, "offset"), isOptional, since: sinceOf(element) };
   });
   assertDistinct(path, fields.map(({ name }) => name), fields.map(({ offset }) => offset)); // biome-ignore format: one line
   return fields;
+}
+
+/** The bytes that a version has of a block or an entry. */
+export function lengthIn({ fields }: Layout, version: number): number {
+  const last = fields.findLast(({ since }) => since <= version);
+  return last === undefined ? 0 : last.offset + BYTES[last.type.primitive];
+}
+
+/** What a later version has comes last, and each version's lengths are such as a schema's must be. */
+function checkVersions(message: Message, version: number): void {
+  const { name, fields, groups, texts } = message;
+  for (const parts of [fields, [...groups, ...texts], ...groups.map((group) => group.fields)]) {
+    parts.reduce((before, part: { readonly name: string; readonly since: number }) => {
+      const path = `${name}.${part.name}`;
+      if (part.since < before) throw new Error(`${path}: what an earlier version has comes first`);
+      if (part.since > version) throw new Error(`${path}: sinceVersion must be at most ${version}`);
+      return part.since;
+    }, 1);
+  }
+  for (let each = 1; each <= version; each++) {
+    if (lengthIn(message, each) % BLOCK_UNIT !== 0) {
+      throw new Error(`${name}: blockLength must be a multiple of ${BLOCK_UNIT} in version ${each}`);
+    }
+    const odd = groups.find((group) => lengthIn(group, each) % 4 !== 0);
+    if (odd !== undefined)
+      throw new Error(`${name}.${odd.name}: blockLength must be a multiple of 4 in version ${each}`);
+  }
 }
 
 /** The bytes that the fields take, which must follow one another, each at a multiple of its own size. */
@@ -242,6 +275,12 @@ function integer(element: XmlElement, name: string): number {
   const text = attribute(element, name);
   if (!/^\d+$/.test(text)) throw new Error(`${element.attributes["name"]}: ${name} must be an integer`);
   return Number(text);
+}
+
+function sinceOf(element: XmlElement): number {
+  const since = element.attributes["sinceVersion"] === undefined ? 1 : integer(element, "sinceVersion");
+  if (since < 1) throw new Error(`${element.attributes["name"]}: sinceVersion must be at least 1`);
+  return since;
 }
 
 function primitiveOf(text: string, path: string): Primitive {

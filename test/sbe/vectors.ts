@@ -1,6 +1,6 @@
 /** The golden vectors: messages as values and as bytes, which every decoder and encoder must agree on. */
 import { encodeMessage, nullOf, type PlainMessage, type Value, type Values, type Variant } from "./plain.ts";
-import { BYTES, type Field, type Layout, type Message, type Schema } from "./schema.ts";
+import { BYTES, type Field, type Layout, lengthIn, type Message, type Schema } from "./schema.ts";
 
 export interface Vector extends PlainMessage {
   readonly name: string;
@@ -22,7 +22,7 @@ export function vectorsOf(schema: Schema): Vector[] {
     const vector = (name: string, plain: PlainMessage, variant: Variant = {}): Vector => {
       const { version = schema.version, blockChange = 0 } = variant;
       const hex = encodeMessage(schema, plain, variant).toString("hex");
-      return { name, version, blockLength: message.length + blockChange, ...plain, hex };
+      return { name, version, blockLength: lengthIn(message, version) + blockChange, ...plain, hex };
     };
     const greatest = plainOf(message, greatestOf, 3, 64, {
       index: "65534",
@@ -43,8 +43,31 @@ export function vectorsOf(schema: Schema): Vector[] {
       const bytes = vector("a block cut short", greatest, { blockChange: -BLOCK_CHANGE });
       vectors.push({ ...bytes, fields });
     }
+    for (let version = 1; version < schema.version; version++) {
+      if (!isOf(message, version))
+        vectors.push(vector(`version ${version}`, olderOf(message, greatest, version), { version }));
+    }
     return vectors;
   });
+}
+
+/** True where a version has the whole message. */
+function isOf({ fields, groups, texts }: Message, version: number): boolean {
+  return [...fields, ...groups, ...groups.flatMap((group) => group.fields), ...texts].every(
+    ({ since }) => since <= version,
+  );
+}
+
+/** What is left of a message in an earlier version. */
+function olderOf(message: Message, plain: PlainMessage, version: number): PlainMessage {
+  const fields = cut(message, plain.fields, lengthIn(message, version));
+  const groups = Object.entries(plain.groups).map(([name, entries]) => {
+    const group = message.groups.find((each) => each.name === name)!;
+    const left = group.since > version ? [] : entries.map((entry) => cut(group, entry, lengthIn(group, version)));
+    return [name, left] as const;
+  });
+  const texts = message.texts.map(({ name, since }) => [name, since > version ? null : plain.texts[name]!] as const);
+  return { ...plain, fields, groups: Object.fromEntries(groups), texts: Object.fromEntries(texts) };
 }
 
 const nullId = 2n ** 64n - 1n;

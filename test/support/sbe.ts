@@ -259,8 +259,7 @@ function jsonOf(message: PlainMessage): Json {
     case "MarketUpdated":
       return flagged(event("market.updated", JSON.parse(texts["market"]!) as Json));
     case "Shutdown":
-      // It doesn't say why, nor where to go on.
-      return { ...event("system.shutdown", {}), data: { reason: "restart", url: null } };
+      return { ...event("system.shutdown", {}), data: { reason: fields["reason"], url: texts["url"] } };
     default:
       throw new Error(`the client doesn't know ${template}`);
   }

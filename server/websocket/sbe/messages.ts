@@ -6,8 +6,9 @@ import type { ApiError } from "../../errors.ts";
 import type { RateState } from "../../http/rate-limiter.ts";
 import type { BalanceView, PositionView } from "../../markets/views.ts";
 import type { OrderReport, Timestamps } from "../../orders/order-json.ts";
+import type { Shutdown } from "../schemas.ts";
 import { ClientOrderIdWords } from "./client-order-id.ts";
-import { BlockLength, EntryLength, NULL_MONEY, OrderFlags, Template } from "./codec/constants.ts";
+import { BlockLength, EntryLength, NULL_MONEY, OrderFlags, ShutdownReason, Template } from "./codec/constants.ts";
 import * as codec from "./codec/responses.ts";
 import { type Addressee, DIMENSION_BYTES, type FrameWriter } from "./frame-writer.ts";
 
@@ -199,10 +200,13 @@ export class SbeMessages {
 
   // ---------------------------------------------------------------- the connection
 
-  shutdown(frame: FrameWriter, at: number): void {
-    const block = frame.beginEvent(Template.shutdown, BlockLength.shutdown, 0, 0);
+  shutdown(frame: FrameWriter, at: number, { reason, url }: Shutdown): void {
+    const room = 3 * (url?.length ?? 0);
+    const block = frame.beginEvent(Template.shutdown, BlockLength.shutdown, 2 + room, 0);
     this.end.ts = at;
+    this.end.reason = ShutdownReason[reason];
     codec.writeShutdown(frame.words, block, this.end);
+    frame.addText16(url ?? "", room);
     frame.endMessage();
   }
 

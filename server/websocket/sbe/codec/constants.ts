@@ -1,6 +1,6 @@
 /** Numbers of the binary protocol, generated from sbe.xml by `npm run sbe`. */
 export const SCHEMA_ID = 1;
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 
 export const NULL_MONEY = -(2 ** 63);
 
@@ -76,7 +76,7 @@ export const BlockLength = {
   tickerUpdated: 40,
   marketUpdated: 16,
   heartbeat: 16,
-  shutdown: 8,
+  shutdown: 16,
 } as const;
 
 /** Bytes of a group's entry. */
@@ -87,6 +87,11 @@ export const EntryLength = {
   subscribed: 20,
   fill: 48,
   level: 12,
+} as const;
+
+export const ShutdownReason = {
+  restart: 0,
+  standby: 1,
 } as const;
 
 export const Channel = {

@@ -457,9 +457,12 @@ export function writeHeartbeat(words: Int32Array, at: number, from: Heartbeat): 
 export class Shutdown {
   /** Milliseconds since the Unix epoch. */
   ts = 0;
+  reason = 0;
 }
 
 export function writeShutdown(words: Int32Array, at: number, from: Shutdown): void {
   words[at] = from.ts;
   words[at + 1] = from.ts * 2 ** -32;
+  words[at + 2] = from.reason & 0xff;
+  words[at + 3] = 0;
 }
