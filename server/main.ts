@@ -139,7 +139,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   await notifying.notificationMails.start(systemClock.now());
 
   // 7. Ready. 8. From here on a signal stops the server in order.
-  const overdue = new OverdueDeletion(identity.unverified, writer, history, lifecycle, systemClock);
+  const overdue = new OverdueDeletion(identity.unverified, trading, lifecycle);
   const timers = startTimers({ ...services, hub, overdue, fail, deadlines: gateway.deadlines });
   await standing?.closeControl();
   const control = openControlSocket({ ...services, gateway });
@@ -163,9 +163,11 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   const promotions = standing?.promotions(startedAt) ?? [];
   if (promotions.length > 0) writer.write([], promotions).catch((err: unknown) => logger.warn({ err }, "not audited"));
   replication?.onResigning(() => void stop("handing over"));
-  overdue.begin();
-  operators.upkeep.check();
-  operators.bookHistory.check();
+  // The machine may have been off as the day ended.
+  void overdue.begin().then(() => {
+    operators.upkeep.check();
+    operators.bookHistory.check();
+  });
   operators.life.refuseOverdueProposals(systemClock.now());
   logger.info({ host: config.host, port, restored, engineThreads: config.engineThreads }, "ready");
   if (config.network) printGreeting(config, publicUrl.site(), port);

@@ -60,7 +60,6 @@ export class DayMaker {
   private spool: RowSpool | null = null;
   private chain = new LogChain();
   private exchange = 0;
-  /** The day that is being made; "" before the first batch. */
   private date = "";
   private batch = 0;
 
@@ -75,6 +74,11 @@ export class DayMaker {
   /** The next batch to follow. */
   get next(): number {
     return this.batch + 1;
+  }
+
+  /** The day that is being made; "" before the first batch. */
+  get day(): string {
+    return this.date;
   }
 
   /** Goes on where an earlier run stored its state. Returns false if there is none, or its rows are damaged. */
@@ -129,9 +133,17 @@ export class DayMaker {
     }
   }
 
-  /** Publishes what there is of the day. @param isComplete its last batch was followed */
-  publish(isComplete = false): void {
-    if (this.date !== "") this.publishDay(isComplete);
+  /**
+   * Publishes what there is of the day.
+   * @param nextAt of the batch after the last one, ms; null where nobody knows it. One of a later day completes this day and
+   *   those between, on which nothing happened.
+   */
+  publish(nextAt: number | null = null): void {
+    const { date } = this;
+    if (date === "") return;
+    const next = nextAt === null ? date : dayOf(nextAt);
+    this.publishDay(next > date);
+    this.writeEmptyDays(date, next);
   }
 
   /** Makes the state durable. */
@@ -166,10 +178,7 @@ export class DayMaker {
 
   private beginDay(date: string): void {
     const ended = this.date;
-    if (ended !== "") {
-      this.publishDay(true);
-      this.writeEmptyDays(ended, date);
-    }
+    this.publish(startOfDay(date));
     this.close();
     rmSync(this.spoolPath(date), { force: true });
     this.spool = new RowSpool(this.spoolPath(date), EMPTY_SPOOL);

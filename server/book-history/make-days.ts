@@ -28,25 +28,33 @@ export interface HistoryRun extends HistoryPlace {
   readonly days: number;
 }
 
-/** Goes on from where the last run stopped; returns the size of all files. @throws BrokenLog, or Error where the disk fails */
-export function makeHistory({ log, tables, folder, until, days }: HistoryRun): number {
+export interface HistoryResult {
+  /** The size of all files. */
+  readonly bytes: number;
+  /** False while a day that ended before `until` isn't complete: the log has no commit of a later one yet. */
+  readonly isWhole: boolean;
+}
+
+/** Goes on from where the last run stopped. @throws BrokenLog, or Error where the disk fails */
+export function makeHistory({ log, tables, folder, until, days }: HistoryRun): HistoryResult {
   const { projected, known } = readTables(tables);
   const files = new LogFiles(log);
   const maker = new DayMaker({ folder, making: makingFolder(folder) });
   try {
     const range = files.range();
-    if (range === null) return sizeOf(folder);
+    if (range === null) return { bytes: sizeOf(folder), isWhole: true };
     // Without its rows, or where the log has lost what follows, it begins again with what the log has.
     if (!maker.resume() || maker.next < range.first) {
       const oldest = days === 0 ? 0 : startOfDay(daysBefore(dayOf(until), days));
       const batch = Math.max(range.first, files.firstSince(oldest));
       maker.begin({ batch, opening: openingBefore(files, log, batch, folder), known });
     }
-    maker.follow(bodiesUntil(files, maker.next, (batch, at) => batch <= projected && at < until));
-    maker.publish();
+    const wanted = new BodiesUntil(files, projected, until);
+    maker.follow(wanted.from(maker.next));
+    maker.publish(wanted.nextAt);
     maker.store();
     if (days > 0) removeDaysBefore(folder, daysBefore(dayOf(until), days));
-    return sizeOf(folder);
+    return { bytes: sizeOf(folder), isWhole: wanted.nextAt !== null || maker.day === dayOf(until) };
   } finally {
     maker.close();
     files.close();
@@ -73,14 +81,9 @@ export function makeDays({ log, tables, folder }: HistoryPlace, from: string, to
     const missing = wanted.filter((date) => date < lostBefore);
     const first = files.firstSince(startOfDay(from));
     maker.begin({ batch: first, opening: openingBefore(files, log, first, folder), known });
-    let isOver = false;
-    maker.follow(
-      bodiesUntil(files, first, (batch, at) => {
-        isOver = at >= end;
-        return batch <= projected && !isOver;
-      }),
-    );
-    maker.publish(isOver);
+    const bodies = new BodiesUntil(files, projected, end);
+    maker.follow(bodies.from(first));
+    maker.publish(bodies.nextAt);
     const made = new Set(madeDates(folder));
     return { days: wanted.filter((date) => made.has(date)), missing };
   } finally {
@@ -104,15 +107,30 @@ function readTables(path: string): { readonly projected: number; readonly known:
   }
 }
 
-function* bodiesUntil(
-  files: LogFiles,
-  first: number,
-  isWanted: (batch: number, at: number) => boolean,
-): Generator<Buffer> {
-  for (const body of files.bodies(first)) {
-    const { batch, at } = readHeader(body);
-    if (!isWanted(batch, at)) return;
-    yield body;
+/** The log's batches before a moment, as far as the tables include them. */
+class BodiesUntil {
+  /** When the first one from that moment on was committed, ms; null before it was found, or where there is none yet. */
+  nextAt: number | null = null;
+  private readonly files: LogFiles;
+  private readonly projected: number;
+  private readonly until: number;
+
+  constructor(files: LogFiles, projected: number, until: number) {
+    this.files = files;
+    this.projected = projected;
+    this.until = until;
+  }
+
+  *from(first: number): Generator<Buffer> {
+    for (const body of this.files.bodies(first)) {
+      const { batch, at } = readHeader(body);
+      if (batch > this.projected) return;
+      if (at >= this.until) {
+        this.nextAt = at;
+        return;
+      }
+      yield body;
+    }
   }
 }
 

@@ -1,5 +1,4 @@
 /** Constructs what operators decide on: approvals by two persons, withdrawals, the life of markets, suspensions. */
-import { existsSync, readdirSync } from "node:fs";
 import { Reason } from "../../engine/constants.ts";
 import { loadApprovals, loadPendingWithdrawals } from "../../engine/projection/load/wallet.ts";
 import { Approvals } from "../accounts/approvals.ts";
@@ -9,10 +8,10 @@ import type { Logger } from "../logger.ts";
 import { MarketLifecycle } from "../markets/lifecycle.ts";
 import { Pictures } from "../markets/pictures.ts";
 import { textReply } from "../orders/json-reply.ts";
-import { BookHistory } from "../service/book-history.ts";
 import { LogUpkeep } from "../service/log-upkeep.ts";
 import { Withdrawals } from "../wallet/withdrawals.ts";
 import type { AccountServices } from "./account-services.ts";
+import { createBookHistory } from "./book-history.ts";
 import type { Config } from "./config.ts";
 import type { ExchangeDatabase } from "./database.ts";
 import type { TradingServices } from "./trading-services.ts";
@@ -60,7 +59,7 @@ export function createOperatorServices(options: OperatorOptions) {
     pictures,
     suspensions,
     upkeep: createUpkeep(options),
-    bookHistory: createBookHistory(options),
+    bookHistory: createBookHistory({ ...options, isFollower: false }),
   };
 }
 
@@ -70,13 +69,4 @@ function createUpkeep({ config, database, trading, logger }: OperatorOptions): L
   const history = config.history ? { folder: historyFolder(dataDir), days } : null;
   const job = { journal, tables, archives, logDays, history };
   return new LogUpkeep({ job, since, logger, progress: trading.progress, writer: trading.writer });
-}
-
-function createBookHistory({ config, database, logger }: OperatorOptions): BookHistory {
-  const { path: tables, journalPath: journal, archives, logSince } = database;
-  // Archives have earlier batches than the journal.
-  const since = existsSync(archives) && readdirSync(archives).length > 0 ? 0 : logSince;
-  const { dataDir, historyDays: days } = config;
-  const job = { log: { journal, archives }, tables, folder: historyFolder(dataDir), days };
-  return new BookHistory({ job: config.history ? job : null, since, logger });
 }

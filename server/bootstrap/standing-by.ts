@@ -23,13 +23,15 @@ import { Replication } from "../replication/replication.ts";
 import { ReplicationStatus } from "../replication/replication-status.ts";
 import { readStandbyFile } from "../replication/standby-file.ts";
 import type { Promotion, ReplicationSettings, ReplicationSetup } from "../replication/types.ts";
+import type { BookHistory } from "../service/book-history.ts";
 import { createStandingByMetrics } from "../service/standing-by-metrics.ts";
 import { registerStandingBy, standbyRejection } from "../service/standing-by-server.ts";
 import { archiveFolder, controlPath, journalPath, keyFolder } from "../util/data-folder.ts";
 import type { LogOutput } from "../util/log-output.ts";
 import type { RequestedAudit } from "../writes/types.ts";
+import { createBookHistory } from "./book-history.ts";
 import type { Config } from "./config.ts";
-import { openExchangeDatabase } from "./database.ts";
+import { type ExchangeDatabase, openExchangeDatabase } from "./database.ts";
 import { LOG_FLUSH_MS, SHUTDOWN_DEADLINE_MS } from "./limits.ts";
 import type { PublicUrl } from "./listen.ts";
 import { Port } from "./port.ts";
@@ -41,6 +43,7 @@ const LOADED_MS = 5_000;
 /** How long a promotion waits for the tables, and for those who asked for it to read the result. */
 const PROJECTOR_MS = 5_000;
 const CONTROL_MS = 1_000;
+const HISTORY_TICK_MS = 60_000;
 /** How long a box that started listens before it says that no box is active. */
 const LISTENING_MS = 2 * SUSPICION_MS;
 
@@ -105,6 +108,8 @@ export class StandingBy {
   private readonly control: ControlSocket;
   private projector: Worker | null = null;
   private projectorEnd: Promise<void> | null = null;
+  private bookHistory: BookHistory | null = null;
+  private historyTimer: NodeJS.Timeout | undefined;
   isStopping = false;
   private wasPromoted = false;
   /** When the promotion was asked for, ms; null while it wasn't. */
@@ -124,7 +129,7 @@ export class StandingBy {
       readiness: () => this.readiness(),
       rejection: () => this.rejection(),
       activeUrl: () => this.replication.active?.url ?? null,
-      metrics: createStandingByMetrics(this.replication, this.progress),
+      metrics: createStandingByMetrics(this.replication, this.progress, () => this.bookHistory),
     };
     const securityHeaders = new SecurityHeaders(publicUrl.site);
     const connections = new Connections(roomForConnections(MAX_HTTP_CONNECTIONS, logger), () => 0, logger);
@@ -190,17 +195,32 @@ export class StandingBy {
       // The tables include what the stream certainly has.
       const database = openExchangeDatabase(this.options.config, found.through);
       database.db.close();
+      this.makeHistory(database);
       this.projector = startProjector(this.options.config, database, this.progress, {
         projector: this.projectorWaker,
         gateway: new Waker(),
         log: new Waker(),
       });
       await Promise.race([promoted, this.follow(this.projector), replication.refused]);
-      await this.endProjector();
+      await Promise.all([this.endProjector(), this.endHistory()]);
     }
     if (this.isStopping) await new Promise<never>(() => {});
     this.wasPromoted = true;
     exitOnSignals();
+  }
+
+  /** The days of book history are here as well when this box takes over. */
+  private makeHistory(database: ExchangeDatabase): void {
+    const { config, logger } = this.options;
+    const history = createBookHistory({ config, database, logger, isFollower: true });
+    this.bookHistory = history;
+    history.check();
+    this.historyTimer = setInterval(() => history.check(), HISTORY_TICK_MS);
+  }
+
+  private async endHistory(): Promise<void> {
+    clearInterval(this.historyTimer);
+    await this.bookHistory?.close();
   }
 
   /** Resolves once the tables include what the stream certainly has. */
@@ -308,7 +328,7 @@ export class StandingBy {
     // Open connections learn that this box stops.
     this.openPort.stopListening();
     await this.replication.stop(false);
-    await this.endProjector();
+    await Promise.all([this.endProjector(), this.endHistory()]);
     await closed;
     this.closePort();
     lock.close();

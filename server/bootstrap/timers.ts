@@ -2,6 +2,8 @@
  * Everything that a ready server does at intervals, in one list; the deletion of what is overdue; and what fell due before
  * the start.
  */
+import { dayOf } from "../../engine/log/archive-format.ts";
+import type { LogProgress } from "../../engine/log/progress.ts";
 import type { Clock } from "../../engine/util/clock.ts";
 import { KEEP_ENDED_SESSIONS_MS } from "../accounts/limits.ts";
 import type { UnverifiedAccounts } from "../accounts/unverified-accounts.ts";
@@ -102,7 +104,7 @@ function sweep({ trading, identity, operators, overdue }: TimerOptions): void {
   }
   // A write fails only where the log has failed, and it reports that itself.
   lastUse.write().catch(() => {});
-  overdue.begin();
+  void overdue.begin();
   operators.life.refuseOverdueProposals(now);
 }
 
@@ -116,19 +118,25 @@ export class OverdueDeletion {
   private readonly history: History;
   private readonly lifecycle: Lifecycle;
   private readonly clock: Clock;
+  private readonly progress: LogProgress;
 
-  constructor(unverified: UnverifiedAccounts, writer: LogWriter, history: History, lifecycle: Lifecycle, clock: Clock) {
+  constructor(unverified: UnverifiedAccounts, trading: TradingServices, lifecycle: Lifecycle) {
+    const { writer, history, clock, progress } = trading;
     this.unverified = unverified;
     this.writer = writer;
     this.history = history;
     this.lifecycle = lifecycle;
     this.clock = clock;
+    this.progress = progress;
   }
 
-  /** Deletes the first slice of each; goes on until the backlog is empty or the server is no longer ready. */
-  begin(): void {
+  /**
+   * Deletes the first slice of each; goes on until the backlog is empty or the server is no longer ready. Resolves once the
+   * log says that the day before this one is over.
+   */
+  begin(): Promise<void> {
     this.deleteAccounts();
-    this.deleteRows();
+    return this.deleteRows();
   }
 
   private deleteAccounts(): void {
@@ -141,23 +149,28 @@ export class OverdueDeletion {
     );
   }
 
-  private deleteRows(): void {
-    this.sweep().then(
-      (deleted) => {
-        if (deleted && this.lifecycle.phase === "ready") this.deleteRows();
-      },
+  /** Resolves once the first slice is durable. */
+  private async deleteRows(): Promise<void> {
+    try {
+      const deleted = await this.sweep();
+      if (deleted && this.lifecycle.phase === "ready") void this.deleteRows();
+    } catch {
       // The log has failed, or too many reads wait: the next timer tries again.
-      () => {},
-    );
+    }
   }
 
-  /** Deletes a slice of obsolete rows; resolves with false if there are none. */
+  /**
+   * Deletes a slice of obsolete rows; resolves with false if there are none. An idle exchange writes one a day, which deletes
+   * nothing: the day before ends with the first commit of a later one, and then its archive and its book history are made.
+   */
   private async sweep(): Promise<boolean> {
     const at = this.clock.now();
     const endedBefore = at - KEEP_ENDED_SESSIONS_MS;
-    if (!(await this.history.hasObsoleteRows({ endedBefore, at }))) return false;
-    await this.writer.write([{ kind: "sweep", endedBefore, at }]);
-    return true;
+    const hasRows = await this.history.hasObsoleteRows({ endedBefore, at });
+    const { batch, at: lastAt } = this.progress.committed;
+    const endsDay = batch > 0 && dayOf(at) > dayOf(lastAt);
+    if (hasRows || endsDay) await this.writer.write([{ kind: "sweep", endedBefore, at }]);
+    return hasRows;
   }
 }
 

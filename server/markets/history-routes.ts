@@ -1,5 +1,6 @@
 /** The public files of book history: which days a market has, and each day's file, whole or a part. */
 import { dayOf } from "../../engine/log/archive-format.ts";
+import type { Clock } from "../../engine/util/clock.ts";
 import { notFound, overloaded } from "../errors.ts";
 import { Listing } from "../http/paging.ts";
 import { type RequestReply, type Route, route } from "../http/route.ts";
@@ -18,11 +19,12 @@ const FOR_EVER = "public, max-age=31536000, immutable";
 const FOR_A_MINUTE = "public, max-age=60";
 
 export interface HistoryRouteContext {
-  readonly exchange: { readonly registry: MarketRegistry };
+  readonly exchange: { readonly registry: MarketRegistry; readonly clock: Clock };
   readonly history: History;
 }
 
-export function createHistoryRoutes({ exchange: { registry }, history }: HistoryRouteContext): Route[] {
+export function createHistoryRoutes({ exchange, history }: HistoryRouteContext): Route[] {
+  const { registry } = exchange;
   return [
     route({
       method: "GET",
@@ -34,7 +36,12 @@ export function createHistoryRoutes({ exchange: { registry }, history }: History
         const market = marketNamed(registry, params[0]);
         const listing = new Listing(LIST, { marketId: market.id });
         const page = listing.page(query);
-        const days = { marketId: market.id, ...page, since: dayOf(market.createdAt) };
+        const days = {
+          marketId: market.id,
+          ...page,
+          since: dayOf(market.createdAt),
+          today: dayOf(exchange.clock.now()),
+        };
         return daysJson(listing, await history.bookDays(address.client, days));
       },
     }),

@@ -424,7 +424,7 @@ export const HistoryDays = closed({
   next_cursor: nullable(Type.String()),
   missing: about(
     Type.Array(closed({ from: Day, to: Day })),
-    "days that weren't made, or are no longer kept. A day without files that isn't missing had no change",
+    "days that have no file, and may have had changes: not made, not over, or no longer kept. A day that is neither listed nor missing had no change",
   ),
 });
 

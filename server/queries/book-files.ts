@@ -1,8 +1,8 @@
 /** Reads the files of book history: a market's days, and pieces of a day's file. Never writes; reads no database. */
 import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { daysBetween, startOfDay } from "../../engine/log/archive-format.ts";
-import { datesOf, madeDates, marketFolder, readMarketDay } from "../book-history/history-folder.ts";
+import { dayOf, daysBetween, endOfDay, startOfDay } from "../../engine/log/archive-format.ts";
+import { datesOf, madeDates, marketFolder, readDay, readMarketDay } from "../book-history/history-folder.ts";
 import type { HistoryFile, MarketDay } from "../book-history/types.ts";
 
 const DAY_MS = 86_400_000;
@@ -15,11 +15,12 @@ export interface BookDaysOptions {
   /** The page's days are before this one, in days since the epoch. */
   readonly before: number;
   readonly limit: number;
-  /** The market's first day: later ones that weren't made are missing, up to the newest that was. */
+  /** The market's first day, and the current one: those between that have neither a file nor an end are missing. */
   readonly since: string;
+  readonly today: string;
 }
 
-/** Consecutive days that have no files because they weren't made, or were deleted. */
+/** Consecutive days that have no files, and may have had changes: they weren't made, aren't over, or were deleted. */
 export interface MissingDays {
   readonly from: string;
   readonly to: string;
@@ -53,14 +54,25 @@ export interface BookPieceOptions {
 
 /** @param folder of book history, which may not exist */
 export function prepareBookFiles(folder: string) {
+  /** A complete day stays so. */
+  const complete = new Set<string>();
+  const isComplete = (date: string): boolean => {
+    if (!complete.has(date) && readDay(folder, date)?.isComplete === true) complete.add(date);
+    return complete.has(date);
+  };
   return {
-    days({ marketId, before, limit, since }: BookDaysOptions): BookDays {
-      const dates = datesOf(folder, marketId).filter((date) => dayNumber(date) < before);
+    days({ marketId, before, limit, since, today }: BookDaysOptions): BookDays {
+      const all = datesOf(folder, marketId);
+      const dates = all.filter((date) => dayNumber(date) < before);
       const found = dates.slice(-limit).reverse();
       const last = found.at(-1);
       const items = found.map((date) => readMarketDay(folder, marketId, date)).filter((day) => day !== null);
       const next = last !== undefined && dates.length > found.length ? dayNumber(last) : null;
-      return { items, next, missing: missingDays(madeDates(folder), since) };
+      const made = madeDates(folder);
+      const known = new Set([...all, ...made.filter((date) => date >= since && isComplete(date))]);
+      // The log's clock may be ahead of this one.
+      const newest = made.reduce((latest, date) => (date > latest ? date : latest), today);
+      return { items, next, missing: missingDays(known, since, newest) };
     },
 
     /** Null where the market has no files of that day. */
@@ -92,14 +104,12 @@ export function prepareBookFiles(folder: string) {
   };
 }
 
-/** @param dates that were made, in ascending order: what follows them isn't made yet */
-function missingDays(dates: readonly string[], since: string): MissingDays[] {
-  const made = new Set(dates);
-  const newest = dates.at(-1) ?? "";
+/** @param known the days that have files, or had no change */
+function missingDays(known: ReadonlySet<string>, since: string, newest: string): MissingDays[] {
   const missing: { from: string; to: string }[] = [];
   let isGap = false;
-  for (const date of daysBetween(since, newest)) {
-    if (made.has(date)) isGap = false;
+  for (const date of daysBetween(since, dayOf(endOfDay(newest)))) {
+    if (known.has(date)) isGap = false;
     else if (isGap) missing.at(-1)!.to = date;
     else {
       missing.push({ from: date, to: date });

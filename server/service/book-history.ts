@@ -1,14 +1,18 @@
 /**
- * Decides when files of book history are made (book-history-worker.ts): once an hour is over. A run that fails is logged,
- * counted and repeated: trading goes on. Owned by the gateway thread.
+ * Decides when files of book history are made (book-history-worker.ts): once an hour is over, on the active box and on one
+ * that follows it. A run that fails is logged, counted and repeated: trading goes on. Owned by the gateway thread.
  */
 import { systemClock } from "../../engine/util/clock.ts";
-import type { HistoryRun } from "../book-history/make-days.ts";
+import type { HistoryResult, HistoryRun } from "../book-history/make-days.ts";
 import type { Logger } from "../logger.ts";
 import { runAlone, type SingleRun } from "../util/thread-pool.ts";
 
 const HOUR_MS = 3_600_000;
 const RETRY_MS = 600_000;
+
+/** What metrics of both roles say. */
+export const BOOK_HISTORY_BEHIND = "How long book history has lacked an hour that is over";
+export const BOOK_HISTORY_FAILURES = "Runs that failed to make book history";
 
 export interface BookHistoryOptions {
   /** The run without the moment until which it goes; null: no history is made. */
@@ -16,8 +20,10 @@ export interface BookHistoryOptions {
   readonly logger: Pick<Logger, "error" | "info">;
   /** When the log's first batch was committed, or earlier, ms; null if it has none. */
   readonly since: number | null;
-  /** Runs the job in a thread, which returns the size of all files; another one in tests. */
-  readonly start?: (job: HistoryRun) => SingleRun<number>;
+  /** How long after an hour's end it is made, ms. */
+  readonly lateMs: number;
+  /** Runs the job in a thread; another one in tests. */
+  readonly start?: (job: HistoryRun) => SingleRun<HistoryResult>;
   /** Wall clock, ms; another one in tests. */
   readonly now?: () => number;
 }
@@ -30,7 +36,7 @@ export class BookHistory {
   private retryAt = 0;
   /** When a check first found an hour that is over and not made; null while there is none. */
   private dueAt: number | null = null;
-  private running: SingleRun<number> | null = null;
+  private running: SingleRun<HistoryResult> | null = null;
   private isClosed = false;
   private failed = 0;
   private size = 0;
@@ -39,7 +45,7 @@ export class BookHistory {
     this.options = options;
     this.now = options.now ?? systemClock.now;
     const { since } = options;
-    const hour = hourOf(this.now());
+    const hour = this.endedHour(this.now());
     // A log that begins in this hour has nothing to make yet.
     this.madeUntil = since === null || since >= hour ? hour : 0;
   }
@@ -62,7 +68,7 @@ export class BookHistory {
   /** Starts a run if an hour is over. Called at the start, and every minute. */
   check(): void {
     const now = this.now();
-    const until = hourOf(now);
+    const until = this.endedHour(now);
     const { job } = this.options;
     if (job === null || until <= this.madeUntil) return;
     this.dueAt ??= now;
@@ -76,14 +82,23 @@ export class BookHistory {
     await this.running?.stop();
   }
 
+  /** The end of the last hour that is to be made. */
+  private endedHour(now: number): number {
+    const at = now - this.options.lateMs;
+    return at - (at % HOUR_MS);
+  }
+
   private async run(job: HistoryRun): Promise<void> {
     const { logger, start = startThread } = this.options;
     const running = start(job);
     this.running = running;
     try {
-      this.size = await running.result;
-      this.madeUntil = job.until;
+      const { bytes, isWhole } = await running.result;
+      this.size = bytes;
       this.retryAt = 0;
+      // Nothing says yet that the day before is over: the next check asks again.
+      if (!isWhole) return;
+      this.madeUntil = job.until;
       this.dueAt = null;
       logger.info({ until: job.until }, "book history is made");
     } catch (error) {
@@ -98,7 +113,5 @@ export class BookHistory {
   }
 }
 
-const hourOf = (at: number): number => Math.floor(at / HOUR_MS) * HOUR_MS;
-
-const startThread = (job: HistoryRun): SingleRun<number> =>
+const startThread = (job: HistoryRun): SingleRun<HistoryResult> =>
   runAlone(new URL("./book-history-worker.js", import.meta.url), "makeHistory", job);

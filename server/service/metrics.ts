@@ -12,7 +12,7 @@ import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { ExchangeTotals } from "../trading/types.ts";
 import type { Counters } from "../util/counters.ts";
-import type { BookHistory } from "./book-history.ts";
+import { BOOK_HISTORY_BEHIND, BOOK_HISTORY_FAILURES, type BookHistory } from "./book-history.ts";
 import { lastBackupAt } from "./last-backup.ts";
 import type { LogUpkeep } from "./log-upkeep.ts";
 import { PacedText } from "./paced-text.ts";
@@ -244,10 +244,8 @@ export class Metrics {
     this.gauge("log_unarchived_seconds", "How long a finished day of the log has waited for its archive", () => {
       return upkeep.unarchivedMs / 1_000;
     });
-    this.gauge("book_history_behind_seconds", "How long book history has lacked an hour that is over", () => {
-      return bookHistory.behindSeconds;
-    });
-    this.counter("book_history_failures_total", "Runs that failed to make book history", () => bookHistory.failures);
+    this.gauge("book_history_behind_seconds", BOOK_HISTORY_BEHIND, () => bookHistory.behindSeconds);
+    this.counter("book_history_failures_total", BOOK_HISTORY_FAILURES, () => bookHistory.failures);
     this.counter(
       "log_lines_dropped_total",
       "Lines of the program's own log that nobody read in time",

@@ -2,6 +2,7 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { LogProgress } from "../../engine/log/progress.ts";
 import type { Replication } from "../replication/replication.ts";
+import { BOOK_HISTORY_BEHIND, BOOK_HISTORY_FAILURES, type BookHistory } from "./book-history.ts";
 import { PacedText } from "./paced-text.ts";
 import { Figure, plain } from "./samples.ts";
 import { addDifferences } from "./standby-metrics.ts";
@@ -9,6 +10,7 @@ import { addDifferences } from "./standby-metrics.ts";
 export function createStandingByMetrics(
   { status, settings }: Pick<Replication, "status" | "settings">,
   progress: LogProgress,
+  bookHistory: () => Pick<BookHistory, "behindSeconds" | "failures"> | null,
 ): () => Promise<string> {
   const registry = new Registry();
   const gauge = (name: string, help: string, read: () => number): void =>
@@ -32,6 +34,10 @@ export function createStandingByMetrics(
   gauge("projection_lag_batches", "Batches that the stream has and the tables lack", () =>
     Math.max(0, progress.committedBatch - progress.projectedBatch),
   );
+  gauge("book_history_behind_seconds", BOOK_HISTORY_BEHIND, () => bookHistory()?.behindSeconds ?? 0);
+  new Figure("counter", "book_history_failures_total", BOOK_HISTORY_FAILURES, () =>
+    plain(bookHistory()?.failures ?? 0),
+  ).addTo(registry);
   collectDefaultMetrics({ register: registry });
   const paced = new PacedText(() => registry.metrics());
   return () => paced.text();

@@ -157,7 +157,8 @@ test("a request for a file with a body in chunks is refused in words", async () 
 test("files that somebody removed are a 404", async () => {
   const folder = historyFolder(world.server.dataDir);
   rmSync(join(folder, String(quiet.id)), { recursive: true });
-  expect((await reader.get<Days>(`/markets/${quiet.id}/history`)).items).toEqual([]);
+  const { items, missing } = await reader.get<Days>(`/markets/${quiet.id}/history`);
+  expect({ items, missing }).toEqual({ items: [], missing: [{ from: date, to: today() }] });
   expect((await fetchFile(`${quiet.id}/history/${date}.parquet`)).status).toBe(404);
 });
 

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { ArchiveList, endOfDay } from "../../engine/log/archive-format.ts";
+import { ArchiveList, endOfDay, startOfDay } from "../../engine/log/archive-format.ts";
 import { deleteArchivesBefore } from "../../engine/log/archiving.ts";
 import { JournalReader } from "../../engine/log/log-reader.ts";
 import { EMPTY_OPENING } from "../../engine/log/opening.ts";
@@ -16,7 +16,7 @@ import { daysIn, linesIn, RebuiltBooks } from "./history-rows.ts";
 
 const DAYS = 4;
 const HOUR_MS = 3_600_000;
-const FAR = Number.MAX_SAFE_INTEGER;
+const FAR = Date.parse("2100-01-01");
 
 let log: DaysLog | null = null;
 afterEach(() => {
@@ -55,7 +55,7 @@ const datesOf = (days: DaysLog, count = DAYS): string[] => Array.from({ length: 
 test("a day opens with what the days before left, and is complete once a later one has begun", () => {
   const days = startLog();
   const place = placeOf(days);
-  expect(makeHistory({ ...place, until: FAR, days: 0 })).toBeGreaterThan(10_000);
+  expect(makeHistory({ ...place, until: FAR, days: 0 }).bytes).toBeGreaterThan(10_000);
   const books = new Map<number, RebuiltBooks>();
   let checked = 0;
   for (const date of [...datesOf(days), days.dayName(DAYS)]) {
@@ -156,6 +156,31 @@ test("a day that isn't over has the hours that are, and its file grows", () => {
   expect(filesOf(days, place.folder, [date])).toEqual(filesOf(days, other.folder, [date]));
 });
 
+test("a day is complete as soon as the log has a commit of a later one, and the days between with it", () => {
+  const days = startLog(2);
+  const place = placeOf(days);
+  const [first, second, third] = datesOf(days, 3);
+  const until = startOfDay(second!);
+  expect(makeHistory({ ...place, until: startOfDay(first!) + 3 * HOUR_MS, days: 0 }).isWhole).toBe(true);
+  expect(readDay(place.folder, first!)?.isComplete).toBe(false);
+  expect(makeHistory({ ...place, until, days: 0 }).isWhole).toBe(true);
+  expect(readDay(place.folder, first!)?.isComplete).toBe(true);
+  expect(readDay(place.folder, second!)).toBe(null);
+  const { isWhole } = makeHistory({ ...place, until: FAR, days: 0 });
+  expect([isWhole, readDay(place.folder, third!)?.isComplete]).toEqual([false, false]);
+
+  const { market } = daysIn(place.folder, first!)[0]!;
+  const page = { marketId: market, before: FAR, limit: 100, since: first! };
+  const tomorrow = days.dayName(3);
+  const files = prepareBookFiles(place.folder);
+  // The log's clock may be ahead of this one.
+  for (const today of [first!, third!]) expect(files.days({ ...page, today }).missing).toEqual([]);
+  expect(files.days({ ...page, today: tomorrow }).missing).toEqual([{ from: tomorrow, to: tomorrow }]);
+  // A market that had no change yet may have one on the days that aren't over.
+  const quiet = files.days({ ...page, marketId: 999, today: tomorrow });
+  expect(quiet).toEqual({ items: [], next: null, missing: [{ from: third!, to: tomorrow }] });
+});
+
 test("days that the log has lost are missing, old ones are deleted, and nothing is left of them", () => {
   const days = startLog(2);
   const place = placeOf(days);
@@ -168,7 +193,7 @@ test("days that the log has lost are missing, old ones are deleted, and nothing 
   expect(makeDays(place, days.dayName(3), days.dayName(4)).missing).toEqual([days.dayName(3), days.dayName(4)]);
   makeHistory({ ...place, until: FAR, days: 0 });
   const [{ market }] = daysIn(place.folder, first) as [ReturnType<typeof daysIn>[0]];
-  const page = { marketId: market, before: FAR, limit: 100, since: first };
+  const page = { marketId: market, before: FAR, limit: 100, since: first, today: last };
   const listed = prepareBookFiles(place.folder).days(page);
   expect(listed.missing).toEqual([{ from: days.dayName(3), to: days.dayName(4) }]);
   expect(listed.items.map(({ date }) => date)[0]).toBe(last);
@@ -176,8 +201,9 @@ test("days that the log has lost are missing, old ones are deleted, and nothing 
   expect(two.items).toEqual(listed.items.slice(0, 2));
   const rest = prepareBookFiles(place.folder).days({ ...page, before: two.next! });
   expect([...two.items, ...rest.items]).toEqual(listed.items);
-  // Days without a commit yet are no gap.
-  expect(prepareBookFiles(join(days.folder, "nothing")).days(page)).toEqual({ items: [], next: null, missing: [] });
+  // Where none is made, none is known: not even the current one.
+  const unmade = { items: [], next: null, missing: [{ from: first, to: last }] };
+  expect(prepareBookFiles(join(days.folder, "nothing")).days(page)).toEqual(unmade);
   // Two whole days before the last one stay.
   makeHistory({ ...place, until: endOfDay(last), days: 2 });
   expect(readDay(place.folder, first)).toBe(null);

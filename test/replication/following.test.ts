@@ -1,14 +1,22 @@
 /** A second box follows the log of the first, says so, and becomes active when it is asked to and nobody else is. */
+import { fileURLToPath } from "node:url";
+import type { Static } from "typebox";
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { HistoryDays as HistoryDaysSchema } from "../../server/markets/schemas.ts";
 import { connections, expectEveryCase } from "../http/every-state.ts";
 import { admin } from "../support/admin.ts";
 import { eventually } from "../support/checks.ts";
 import { Client, type OrderJson } from "../support/client.ts";
 import { scrape } from "../support/metrics.ts";
+import type { TestServer } from "../support/server.ts";
 import { PUBLIC_URL } from "../support/world.ts";
 import { bid, keyed, paired, readiness, TestNodes } from "./cluster.ts";
 import { journalBodies, NO_NATS } from "./streamed-log.ts";
 
+type HistoryDays = Static<typeof HistoryDaysSchema>;
+
+const DAY_MS = 86_400_000;
+const STEPPED_CLOCK = fileURLToPath(new URL("../support/stepped-clock.mjs", import.meta.url));
 const URL_OF_A = "https://a.example.com";
 
 describe.skipIf(NO_NATS)("a standby", () => {
@@ -110,6 +118,39 @@ describe.skipIf(NO_NATS)("a standby", () => {
     onTestFinished(() => reader.close());
     expect((await reader.all<OrderJson>("/orders")).length).toBe(6);
     expect(await bid(reader, market, "on-b")).toMatchObject({ status: 202 });
+    await standby.stop();
+  });
+
+  test("makes book history beside the active box: after a takeover no day is missing, and none is another", async () => {
+    // At noon no hour ends beside the test.
+    const toNoon = DAY_MS / 2 - (Date.now() % DAY_MS);
+    const today = { CLOCK_OFFSET_MS: `${toNoon}`, NODE_OPTIONS: `--import ${STEPPED_CLOCK}` };
+    const yesterday = { ...today, CLOCK_OFFSET_MS: `${toNoon - DAY_MS}` };
+    const both = { STANDBY_ACK: "standby", PUBLIC_URL };
+    const { world, market, user } = await nodes.begin("days", { ...both, ...yesterday, STANDBY_BOX: "a" });
+    await bid(user, market, "yesterday", 1_000);
+    const following = await nodes.standBy("days", { ...both, ...yesterday });
+    await paired(world.server);
+    await following.stop();
+    await world.server.stop();
+    // Nothing but the start ends the day, on which nobody traded since.
+    const active = await world.server.restart(today);
+    const standby = await nodes.standBy("days", { ...both, ...today }, following.dataDir);
+    await paired(active);
+    await keyed(standby);
+    const listed = async (box: TestServer): Promise<HistoryDays> =>
+      ((await (await fetch(`${box.root}/api/v1/markets/${market.id}/history`)).json()) as { data: HistoryDays }).data;
+    const date = new Date(Date.now() + toNoon - DAY_MS).toISOString().slice(0, 10);
+    await standby.logged(({ msg }) => msg === "book history is made");
+    await active.logged(({ msg }) => msg === "book history is made");
+    const before = await listed(active);
+    expect(before.items).toMatchObject([{ date, complete: true, rows: 2 }]);
+    await active.kill();
+    await eventually(async () => {
+      expect((await admin(standby.dataDir, "standby", "promote")).code).toBe(0);
+    });
+    await standby.ready();
+    expect(await listed(standby)).toEqual(before);
     await standby.stop();
   });
 
