@@ -39,6 +39,11 @@ export interface ReferenceOrder {
   reason: string | null;
 }
 
+/** Ends of replacements, and beside a `validUntil`, are compared with the machine's clock before they come here. */
+function isEnded({ timeInForce, expiresAt, at, replaces, validUntil }: Placement): boolean {
+  return timeInForce === "gtd" && replaces === undefined && validUntil === 0 && expiresAt <= at;
+}
+
 export interface Match {
   readonly type: "direct" | "mint" | "merge";
   readonly quantity: number;
@@ -93,7 +98,7 @@ export class ReferenceBook {
     else if (this.status === "closed") end(order, "rejected", "market_closed");
     else if (terms.replaces === undefined && terms.validUntil > 0 && terms.at > terms.validUntil)
       end(order, "rejected", "too_late");
-    else if (terms.timeInForce === "gtd" && terms.expiresAt <= terms.at) end(order, "expired", "expired");
+    else if (isEnded(terms)) end(order, "expired", "expired");
     else if (terms.postOnly && this.bestStep(order) !== null) end(order, "rejected", "post_only_would_cross");
     else if (terms.timeInForce === "fok" && !this.fillable(order)) end(order, "canceled", "fok_unfillable");
     else if (quantity <= missing) end(order, "rejected", "too_late");
