@@ -41,6 +41,27 @@ export interface LedgerTotals {
   house: number;
 }
 
+/** A market's outcomes `first..first+count-1`. */
+export interface SetsMarket {
+  readonly id: number;
+  readonly first: number;
+  readonly count: number;
+}
+
+/** Sets that are split or merged. */
+export interface SetsChange {
+  readonly user: number;
+  readonly quantity: number;
+  /** Each set has its parts of 1 USDC, so that what is split and merged leaves no profit; false in logs of earlier versions. */
+  readonly isSetBySet: boolean;
+}
+
+/** The cost or the proceeds of an outcome's shares, micro-USDC. @param index of the outcome @param fee of all sets */
+function partOfSets({ quantity, isSetBySet }: SetsChange, index: number, count: number, fee: number): number {
+  if (!isSetBySet) return equalPart(quantity * MICRO_PER_SHARE - fee, index, count);
+  return quantity * equalPart(MICRO_PER_SHARE, index, count) - equalPart(fee, index, count);
+}
+
 /** A user's account on record: micro-USDC, and the UTC day that `activityUsed` is of. */
 export interface AccountState {
   readonly balance: number;
@@ -425,27 +446,29 @@ export class Ledger {
   }
 
   /** Converts USDC into complete sets: one share of each outcome `first..first+count-1` per 1 USDC. */
-  split(user: number, market: number, first: number, count: number, quantity: number, atMs: number): void {
+  split(market: SetsMarket, change: SetsChange, atMs: number): void {
+    const { user, quantity } = change;
     const amount = quantity * MICRO_PER_SHARE;
     this.growUsers(user);
     this.move(user, -amount);
     this.countEntry(user, amount, atMs);
-    this.changeSets(market, quantity);
-    for (let i = 0; i < count; i++) {
-      this.acquire(this.claimPosition(user, first + i), quantity, equalPart(amount, i, count));
+    this.changeSets(market.id, quantity);
+    for (let i = 0; i < market.count; i++) {
+      this.acquire(this.claimPosition(user, market.first + i), quantity, partOfSets(change, i, market.count, 0));
     }
   }
 
   /** Converts complete sets into USDC, less the house's fee of `feeBps`; returns the fee, micro-USDC. */
-  merge(user: number, market: number, first: number, count: number, quantity: number, feeBps: number): number {
+  merge(market: SetsMarket, change: SetsChange, feeBps: number): number {
+    const { user, quantity } = change;
     const fee = mergeFeeMicro(quantity, feeBps);
     const amount = quantity * MICRO_PER_SHARE - fee;
     this.move(user, amount);
     this.totals.house += fee;
     this.fees[user]! += fee;
-    this.changeSets(market, -quantity);
-    for (let i = 0; i < count; i++) {
-      this.dispose(this.claimPosition(user, first + i), quantity, equalPart(amount, i, count));
+    this.changeSets(market.id, -quantity);
+    for (let i = 0; i < market.count; i++) {
+      this.dispose(this.claimPosition(user, market.first + i), quantity, partOfSets(change, i, market.count, fee));
     }
     return fee;
   }

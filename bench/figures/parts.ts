@@ -103,7 +103,7 @@ const named = [addOrder(2, R.FLAG_TEXT), addOrder(3, R.FLAG_TEXT)] as const;
 
 const ledger = new Ledger();
 for (const user of [1, 2]) ledger.deposit(user, 1_000_000_000_000);
-ledger.split(2, 1, 1, 2, 100_000, 0);
+ledger.split({ id: 1, first: 1, count: 2 }, { user: 2, quantity: 100_000, isSetBySet: true }, 0);
 const ids = new NumberMap();
 for (let id = 1; id <= 100_000; id++) ids.set(id, id);
 

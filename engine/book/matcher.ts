@@ -1097,6 +1097,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const [user, quantity] = [words[base | R.W_USER]!, words[base | R.W_QUANTITY]!];
     const record = emitPlain(event, words[base | R.W_MARKET]!, user, 0, quantity, words[base | R.W_CORRELATION]!);
     eventWords[record + R.W_PRICE] = words[base | R.W_PRICE]!;
+    eventWords[record + R.W_SET_BY_SET] = 1;
   }
 
   function execute(words: Int32Array, doubles: Float64Array, base: number): void {

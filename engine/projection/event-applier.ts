@@ -225,12 +225,13 @@ export class EventApplier {
     const { user, market, quantity, time, fillId: id } = event;
     const first = markets.firstOutcome(market);
     const count = markets.outcomeCount(market);
+    const sets = { id: market, first, count };
     const split = event.kind === EventKind.setsSplit;
     const before = ledger.balance(user);
     holdings.balanceChanged(user, time, before);
     let fee = 0;
-    if (split) ledger.split(user, market, first, count, quantity, time);
-    else fee = ledger.merge(user, market, first, count, quantity, event.mergeFeeBps);
+    if (split) ledger.split(sets, event, time);
+    else fee = ledger.merge(sets, event, event.mergeFeeBps);
     const after = ledger.balance(user);
     assert(id === ++counters.lastEntryId, "fills and entries have no gap");
     const type = split ? "split" : "merge";

@@ -116,6 +116,11 @@ export class EngineEvent extends RecordCursor {
     return this.words[this.w + R.W_PRICE]!;
   }
 
+  /** setsSplit, setsMerged: each set has its parts of 1 USDC; false in logs of earlier versions. */
+  get isSetBySet(): boolean {
+    return this.words[this.w + R.W_SET_BY_SET] === 1;
+  }
+
   /** Shares: of a fill; or the order's total. */
   get quantity(): number {
     return this.words[this.w + R.W_QUANTITY]!;

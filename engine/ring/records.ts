@@ -62,7 +62,8 @@
  *   amendRejected   the order is unchanged; correlation id; reason, none if it was already final
  *   levelChanged    outcome, side, price, double 6 = the level's quantity now (0 = gone)
  *   marketChanged   word 1 = market, status = MarketStatus, correlation id
- *   setsSplit, setsMerged         user, word 1 = market, quantity, price, correlation id
+ *   setsSplit, setsMerged         user, word 1 = market, quantity, price, correlation id; word 6 = 1: costs and proceeds of
+ *                   the outcomes are parts of 1 USDC, set by set; 0, in logs of earlier versions: parts of the whole amount
  *   batchMatched    precedes all events published with it; double 4 = when they were published, double 6 (*) = when they
  *                   became durable, both in µs since the epoch (micro-clock.ts)
  */
@@ -84,6 +85,8 @@ export const W_QUANTITY = 5;
 export const W_MARKET = 6;
 /** Events: the order's remaining quantity. */
 export const W_REMAINING = 6;
+/** setsSplit, setsMerged. */
+export const W_SET_BY_SET = 6;
 export const W_CORRELATION = 7;
 export const D_ORDER_ID = 4;
 export const D_AT = 5;

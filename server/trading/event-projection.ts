@@ -250,7 +250,7 @@ export class EventProjection {
     const amount = quantity * MICRO_PER_SHARE;
     ledger.release(user, amount);
     ledger.changeLiveActivity(user, -amount);
-    ledger.split(user, id, firstOutcomeId, outcomes.length, quantity, event.time);
+    ledger.split({ id, first: firstOutcomeId, count: outcomes.length }, event, event.time);
     this.replyWithSets(event, 0);
   }
 
@@ -259,7 +259,7 @@ export class EventProjection {
     const { user, quantity } = event;
     const { id, firstOutcomeId, outcomes } = registry.market(event.market);
     for (const outcome of outcomes) ledger.releaseShares(user, outcome.id, quantity);
-    const fee = ledger.merge(user, id, firstOutcomeId, outcomes.length, quantity, event.mergeFeeBps);
+    const fee = ledger.merge({ id, first: firstOutcomeId, count: outcomes.length }, event, event.mergeFeeBps);
     this.replyWithSets(event, fee);
   }
 

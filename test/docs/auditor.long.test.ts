@@ -130,8 +130,9 @@ class Auditor {
     market.sets += isSplit ? quantity : -quantity;
     for (let i = 0; i < market.outcomes; i++) {
       const holding = this.holding(user, market.first + i);
-      const total = isSplit ? amount : amount - fee;
-      const part = Math.floor(total / market.outcomes) + (i < total % market.outcomes ? 1 : 0);
+      const partOf = (total: number): number =>
+        Math.floor(total / market.outcomes) + (i < total % market.outcomes ? 1 : 0);
+      const part = int(6) === 1 ? quantity * partOf(1_000_000) - partOf(fee) : partOf(amount - fee);
       if (isSplit) acquire(holding, quantity, part);
       else dispose(holding, quantity, part);
     }

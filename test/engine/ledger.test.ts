@@ -26,6 +26,7 @@ import {
   utcDay,
 } from "../../engine/money.ts";
 import * as R from "../../engine/ring/records.ts";
+import { Random } from "../support/random.ts";
 import { feeOn, type Leg, notional, ReferenceExchange, ratesOf, rebateOn } from "../support/reference.ts";
 import { fillEvent } from "./fill-event.ts";
 
@@ -159,6 +160,7 @@ class Pair {
 
   changeSets(user: number, marketId: number, most: number, split: boolean, feeBps: number): void {
     const outcomes = MARKETS.get(marketId)!;
+    const market = { id: marketId, first: outcomes[0]!, count: outcomes.length };
     const { ledger, reference } = this;
     const owned = outcomes.map((outcome) => reference.holding(user, outcome).quantity);
     const count = split
@@ -166,12 +168,12 @@ class Pair {
       : Math.min(most, ...owned);
     if (count < 1) return;
     if (split) {
-      ledger.split(user, marketId, outcomes[0]!, outcomes.length, count, this.day * MS_PER_DAY);
+      ledger.split(market, { user, quantity: count, isSetBySet: true }, this.day * MS_PER_DAY);
       this.enter(user, count * MICRO_PER_SHARE);
       expect(reference.split(user, marketId, count)).toBeNull();
       return;
     }
-    expect(ledger.merge(user, marketId, outcomes[0]!, outcomes.length, count, feeBps)).toBe(count * feeBps * 100);
+    expect(ledger.merge(market, { user, quantity: count, isSetBySet: true }, feeBps)).toBe(count * feeBps * 100);
     expect(reference.merge(user, marketId, count, feeBps)).toBeNull();
   }
 
@@ -367,11 +369,11 @@ describe("beside the reference", () => {
   test("cost parts of a set that doesn't divide add up, first outcomes first", () => {
     const ledger = new Ledger();
     ledger.deposit(1, 10 * MICRO_PER_SHARE);
-    ledger.split(1, 2, 3, 3, 1, 0);
+    ledger.split({ id: 2, first: 3, count: 3 }, { user: 1, quantity: 1, isSetBySet: true }, 0);
     expect([3, 4, 5].map((outcome) => ledger.cost(ledger.findPosition(1, outcome)))).toEqual([
       333_334, 333_333, 333_333,
     ]);
-    expect(ledger.merge(1, 2, 3, 3, 1, 0)).toBe(0);
+    expect(ledger.merge({ id: 2, first: 3, count: 3 }, { user: 1, quantity: 1, isSetBySet: true }, 0)).toBe(0);
     for (const outcome of [3, 4, 5]) {
       const at = ledger.findPosition(1, outcome);
       expect([ledger.quantity(at), ledger.cost(at), ledger.realizedPnl(at)]).toEqual([0, 0, 0]);
@@ -380,12 +382,53 @@ describe("beside the reference", () => {
   });
 });
 
+test.each([3, 6, 7, 9, 64])(
+  "sets of %i outcomes, split and merged in any parts, leave no cost and no profit",
+  (count) => {
+    const random = Random.printed(`sets of ${count} outcomes`);
+    const ledger = new Ledger();
+    const market = { id: 2, first: 3, count };
+    ledger.deposit(1, 1_000_000 * MICRO_PER_SHARE);
+    for (let round = 0, sets = 0; round < 50; round++) {
+      const quantity = random.integer(1, 999);
+      const isLast = round === 49;
+      if (sets > 0 && (isLast || random.chance(0.5))) {
+        const merged = isLast ? sets : Math.min(sets, quantity);
+        ledger.merge(market, { user: 1, quantity: merged, isSetBySet: true }, 0);
+        sets -= merged;
+      } else {
+        ledger.split(market, { user: 1, quantity, isSetBySet: true }, 0);
+        sets += quantity;
+      }
+      let cost = 0;
+      for (let outcome = 3; outcome < 3 + count; outcome++) {
+        const at = ledger.findPosition(1, outcome);
+        expect(ledger.realizedPnl(at)).toBe(0);
+        cost += ledger.cost(at);
+      }
+      expect(cost).toBe(sets * MICRO_PER_SHARE);
+    }
+  },
+);
+
+test("a log of an earlier version divides the whole amount", () => {
+  const ledger = new Ledger();
+  const market = { id: 2, first: 3, count: 3 };
+  ledger.deposit(1, 10 * MICRO_PER_SHARE);
+  ledger.split(market, { user: 1, quantity: 2, isSetBySet: false }, 0);
+  const costs = (): number[] => [3, 4, 5].map((outcome) => ledger.cost(ledger.findPosition(1, outcome)));
+  expect(costs()).toEqual([666_667, 666_667, 666_666]);
+  ledger.merge(market, { user: 1, quantity: 1, isSetBySet: false }, 0);
+  expect(costs()).toEqual([333_334, 333_334, 333_333]);
+  expect([3, 4, 5].map((outcome) => ledger.realizedPnl(ledger.findPosition(1, outcome)))).toEqual([1, 0, 0]);
+});
+
 test("a settlement in slices changes the totals once, and like one in a single step", () => {
   const [whole, sliced] = [new Ledger(), new Ledger()];
   for (const ledger of [whole, sliced]) {
     for (const user of [1, 2]) {
       ledger.deposit(user, 10 * MICRO_PER_SHARE);
-      ledger.split(user, 2, 3, 3, user, 0);
+      ledger.split({ id: 2, first: 3, count: 3 }, { user: user, quantity: user, isSetBySet: true }, 0);
     }
     ledger.fundHouse(5);
   }
@@ -422,13 +465,13 @@ test("buys and splits count for the day, sales and merges don't", () => {
   };
   fill(Side.buy, MatchType.mint, 0);
   expect(ledger.activity(1, 0)).toBe(MICRO_PER_SHARE);
-  ledger.split(1, 1, 1, 2, 3, 1);
+  ledger.split({ id: 1, first: 1, count: 2 }, { user: 1, quantity: 3, isSetBySet: true }, 1);
   expect(ledger.activity(1, 0)).toBe(4 * MICRO_PER_SHARE);
   // Exits of the next day leave what the day before counted, and begin no day of their own.
   fill(Side.sell, MatchType.direct, MS_PER_DAY);
-  ledger.merge(1, 1, 1, 2, 1, 0);
+  ledger.merge({ id: 1, first: 1, count: 2 }, { user: 1, quantity: 1, isSetBySet: true }, 0);
   expect([ledger.activity(1, 0), ledger.activity(1, 1), ledger.activityDayOf(1)]).toEqual([4 * MICRO_PER_SHARE, 0, 0]);
-  ledger.split(1, 1, 1, 2, 1, MS_PER_DAY);
+  ledger.split({ id: 1, first: 1, count: 2 }, { user: 1, quantity: 1, isSetBySet: true }, MS_PER_DAY);
   expect([ledger.activity(1, 0), ledger.activity(1, 1)]).toEqual([0, MICRO_PER_SHARE]);
   ledger.changeLiveActivity(1, 7);
   expect(ledger.activity(1, 1)).toBe(MICRO_PER_SHARE + 7);
@@ -449,13 +492,23 @@ describe("what must not happen ends the process", () => {
     ["live activity below zero", (ledger) => ledger.changeLiveActivity(1, -1)],
     ["a deposit of nothing", (ledger) => ledger.deposit(1, 0)],
     ["a deposit beyond the exchange's bound", (ledger) => ledger.deposit(1, MAX_MONEY_MICRO)],
-    ["a split beyond the balance", (ledger) => ledger.split(1, 1, 1, 2, 2, 0)],
+    [
+      "a split beyond the balance",
+      (ledger) => ledger.split({ id: 1, first: 1, count: 2 }, { user: 1, quantity: 2, isSetBySet: true }, 0),
+    ],
     ["a withdrawal beyond the balance", (ledger) => ledger.withdraw(1, 1_000_001)],
     [
       "a settlement while an order holds shares",
-      (ledger) => [ledger.split(1, 1, 1, 2, 1, 0), ledger.holdShares(1, 1, 1), ledger.settle(1, 10_000)],
+      (ledger) => [
+        ledger.split({ id: 1, first: 1, count: 2 }, { user: 1, quantity: 1, isSetBySet: true }, 0),
+        ledger.holdShares(1, 1, 1),
+        ledger.settle(1, 10_000),
+      ],
     ],
-    ["a merge of sets that aren't there", (ledger) => ledger.merge(1, 1, 1, 2, 1, 0)],
+    [
+      "a merge of sets that aren't there",
+      (ledger) => ledger.merge({ id: 1, first: 1, count: 2 }, { user: 1, quantity: 1, isSetBySet: true }, 0),
+    ],
     [
       "a house that something else than a withdrawal lowered",
       (ledger) => {
@@ -485,7 +538,7 @@ describe("what must not happen ends the process", () => {
 test("holds keep money and shares in place until they are released", () => {
   const ledger = new Ledger();
   ledger.deposit(1, 5_000_000);
-  ledger.split(1, 1, 1, 2, 3, 0);
+  ledger.split({ id: 1, first: 1, count: 2 }, { user: 1, quantity: 3, isSetBySet: true }, 0);
   ledger.hold(1, 2_000_000);
   ledger.holdShares(1, 2, 2);
   expect([ledger.available(1), ledger.held(1), ledger.balance(1)]).toEqual([0, 2_000_000, 2_000_000]);
@@ -500,7 +553,7 @@ test("many users, markets and positions: nothing is mixed up where the arrays gr
   const count = 3_000;
   for (let id = count; id >= 1; id--) {
     ledger.deposit(id, (id + 1) * MICRO_PER_SHARE);
-    ledger.split(id, id, 2 * id - 1, 2, id % 7, 0);
+    ledger.split({ id, first: 2 * id - 1, count: 2 }, { user: id, quantity: id % 7, isSetBySet: true }, 0);
     ledger.hold(id, id);
   }
   for (let id = 1; id <= count; id++) {

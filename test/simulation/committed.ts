@@ -295,7 +295,8 @@ export class Committed {
     if (isSplit) enter(this.account(user), amount, at);
     this.changeSets(market, isSplit ? quantity : -quantity);
     for (let i = 0; i < count; i++) {
-      const share = Math.floor((amount - fee) / count) + (i < (amount - fee) % count ? 1 : 0);
+      const partOf = (whole: number): number => Math.floor(whole / count) + (i < whole % count ? 1 : 0);
+      const share = quantity * partOf(MICRO_PER_SET) - partOf(fee);
       const holding = this.holding(user, first + i);
       if (isSplit) {
         holding.quantity += quantity;

@@ -379,9 +379,9 @@ export class ReferenceExchange {
 
   /** One outcome's share of the sets' cost: equal, the remainder to the first outcomes. */
   private costShare(quantity: number, market: Market, index: number, fee = 0): number {
-    const amount = quantity * MICRO_PER_SET - fee;
     const count = market.outcomes.length;
-    return Math.floor(amount / count) + (index < amount % count ? 1 : 0);
+    const partOf = (amount: number): number => Math.floor(amount / count) + (index < amount % count ? 1 : 0);
+    return quantity * partOf(MICRO_PER_SET) - partOf(fee);
   }
 
   private acquire(user: number, outcome: number, quantity: number, cost: number): void {

@@ -131,7 +131,7 @@ test("sets pass through to the ledger, and a stop to all later stages", () => {
   ] as const) {
     const record = withWord7(CommandRecord.market(kind, 1, 4, 0, 250), 9);
     record.words[R.W_USER] = 5;
-    const expected = { kind: name, slot: 1, user: 5, quantity: 250, word7: 9, at: 4 };
+    const expected = { kind: name, slot: 1, user: 5, quantity: 250, remaining: 1, word7: 9, at: 4 };
     expect(run(record)).toMatchObject([expected]);
   }
   expect(run(CommandRecord.market(R.CommandKind.stop, 0, 0))).toMatchObject([{ kind: "stopped" }]);
