@@ -122,7 +122,11 @@ export function createGateway(options: GatewayOptions) {
   };
   const sockets = { tickets, publisher: port, startedAt, maxSocketsPerAddress };
   const room = roomForConnections(MAX_WS_CONNECTIONS + MAX_HTTP_CONNECTIONS, logger);
-  const connections = new Connections(room, () => hub.counts().connections, logger);
+  const connections = new Connections({
+    ...{ room, port, logger, trustedProxies: config.trustedProxies },
+    countSockets: () => hub.counts().connections,
+    countSocketsOf: (client) => hub.countSocketsOf(client),
+  });
   const hub = new SocketHub({ exchange, entry, cancelTimers, history, routes, connections, ...sockets, ...access });
   exchange.listen(hub.users.outbox, hub.channels);
   port.onApp((app) => {

@@ -132,7 +132,11 @@ export class StandingBy {
       metrics: createStandingByMetrics(this.replication, this.progress, () => this.bookHistory),
     };
     const securityHeaders = new SecurityHeaders(publicUrl.site);
-    const connections = new Connections(roomForConnections(MAX_HTTP_CONNECTIONS, logger), () => 0, logger);
+    const room = roomForConnections(MAX_HTTP_CONNECTIONS, logger);
+    const [countSockets, countSocketsOf] = [() => 0, () => 0];
+    const { openPort: port } = this;
+    const { trustedProxies } = config;
+    const connections = new Connections({ room, port, logger, trustedProxies, countSockets, countSocketsOf });
     this.openPort.onApp((app) => registerStandingBy(app, facts, { connections, securityHeaders, logger }));
     const handle = createStandbyCommands({
       replication: this.replication,

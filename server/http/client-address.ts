@@ -114,7 +114,7 @@ export function addressListOf(ranges: readonly string[]): BlockList {
 const MAPPED_PREFIX = "::ffff:";
 
 /** The normal form of an address; IPv4 addresses mapped to IPv6 (`::ffff:1.2.3.4`) become IPv4. */
-function normalAddress(text: string): string {
+export function normalAddress(text: string): string {
   const { address } = new SocketAddress({ address: text, family: isIP(text) === 4 ? "ipv4" : "ipv6" });
   return address.startsWith(MAPPED_PREFIX) && address.includes(".") ? address.slice(MAPPED_PREFIX.length) : address;
 }

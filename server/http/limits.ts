@@ -11,6 +11,11 @@ export const KEEP_ALIVE_S = 7;
 
 /** Open HTTP connections that are no WebSockets. */
 export const MAX_HTTP_CONNECTIONS = 20_000;
+/** Of the room for them: while more than half is taken, a client that has more than a quarter opens no others. */
+export const CONTESTED_ROOM = 1 / 2;
+export const CLIENTS_SHARE = 1 / 4;
+/** How often it is counted who holds them, ms. */
+export const CENSUS_MS = 1_000;
 /** Files that stay free for archives, backups and the control socket, whatever clients do. */
 export const SPARE_FILES = 64;
 /** With less room the exchange doesn't start. */

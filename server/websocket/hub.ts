@@ -146,6 +146,11 @@ export class SocketHub implements OperationHost, ActionHost {
     return { connections: this.connections.size, subscriptions };
   }
 
+  /** Open connections of an address, as rate limits count it. */
+  countSocketsOf(client: string): number {
+    return this.upgrade.countOf(client);
+  }
+
   /** Cancels the orders that end with their connection: every connection is about to close. */
   cancelOnDisconnect(): void {
     for (const { principal, origin } of this.connections) {

@@ -121,6 +121,11 @@ export class Upgrade {
     this.byAddress.set(client, count + 1);
   }
 
+  /** Open connections of a client. */
+  countOf(client: string): number {
+    return this.byAddress.get(client) ?? 0;
+  }
+
   /** A connection closed, or an upgrade failed. */
   releaseAddress({ client }: ClientAddress): void {
     const count = this.byAddress.get(client) ?? 0;

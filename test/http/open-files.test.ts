@@ -1,6 +1,7 @@
 /**
  * The limit of open files: an exchange whose clients open more connections than there is room for closes the new ones at
- * once, and neither spins nor falls silent. One that has hardly any room doesn't start.
+ * once, and neither spins nor falls silent. One client alone can't take all the room. An exchange that has hardly any room
+ * doesn't start.
  */
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -33,10 +34,15 @@ describe.skipIf(!hasPrlimit)("the limit of open files", () => {
   });
 
   /** Opens connections that send no more than `text`; resolves once each is open or closed again. */
-  async function hold(server: TestServer, count: number, text: string): Promise<{ closed: () => number }> {
+  async function hold(
+    server: TestServer,
+    count: number,
+    text: string,
+    localAddress = "127.0.0.1",
+  ): Promise<{ closed: () => number }> {
     let closed = 0;
     const sockets = Array.from({ length: count }, () => {
-      const socket = connect(server.port, "127.0.0.1");
+      const socket = connect({ port: server.port, host: "127.0.0.1", localAddress });
       socket.on("error", () => {});
       socket.on("close", () => closed++);
       socket.resume();
@@ -48,11 +54,12 @@ describe.skipIf(!hasPrlimit)("the limit of open files", () => {
     return { closed: () => closed };
   }
 
-  async function start(spare: number): Promise<TestServer> {
+  /** A proxy may take all the room. */
+  async function start(spare: number, proxies = "127.0.0.1"): Promise<TestServer> {
     const probe = await TestServer.start();
     const own = filesOf(probe);
     await probe.stop();
-    const server = await TestServer.start({ openFiles: own + spare });
+    const server = await TestServer.start({ openFiles: own + spare, env: { TRUSTED_PROXIES: proxies } });
     onTestFinished(async () => {
       await server.stop();
     });
@@ -130,6 +137,43 @@ describe.skipIf(!hasPrlimit)("the limit of open files", () => {
       expect(figures.value("exchange_websocket_connections")).toBe(0);
       expect(figures.value("exchange_http_connections")).toBe(1);
     });
+  });
+
+  test("one client alone can't take all the room for connections: while more than half is taken, it gets no more than a quarter", async () => {
+    const server = await start(64 + 400, "127.0.0.9");
+    const room = roomOf(server);
+    const flood = await hold(server, room, HALF_A_HEAD, "127.0.0.2");
+    const open = async (): Promise<number> => (await scrape(server)).value("exchange_http_connections");
+    // It had half of the room before anything was contested, and a quarter more before it was counted.
+    const most = 0.75 * room + 2;
+    await eventually(async () => expect(room - flood.closed()).toBeLessThanOrEqual(most));
+    expect(await open()).toBeLessThanOrEqual(most + 1);
+    // Counted, it gets none at all.
+    const closedBefore = flood.closed();
+    await eventually(async () => {
+      const more = await hold(server, 1, "", "127.0.0.2");
+      await eventually(async () => expect(more.closed()).toBe(1));
+    });
+    expect(flood.closed()).toBe(closedBefore);
+    // Others have their share, WebSockets aside.
+    const sockets = await Promise.all(Array.from({ length: 10 }, () => Socket.open(server, null)));
+    const others = await hold(server, Math.floor(room / 8), HALF_A_HEAD, "127.0.0.3");
+    const client = new Client(server, null);
+    expect((await client.request("GET", "/time")).status).toBe(200);
+    expect(others.closed()).toBe(0);
+    // A trusted proxy has no share.
+    const proxy = await hold(server, 10, HALF_A_HEAD, "127.0.0.9");
+    expect((await client.request("GET", "/time")).status).toBe(200);
+    expect(proxy.closed()).toBe(0);
+    // Its end makes room for everybody, for itself too.
+    for (const each of held.splice(0)) each.destroy();
+    await eventually(async () => {
+      const later = await hold(server, 20, HALF_A_HEAD, "127.0.0.2");
+      expect((await client.request("GET", "/time")).status).toBe(200);
+      expect(later.closed()).toBe(0);
+    });
+    await Promise.all(sockets.map((socket) => socket.close()));
+    client.close();
   });
 
   test("the limit of open files: a start without room for connections says so in one line", async () => {
