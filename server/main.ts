@@ -136,7 +136,7 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
     await exchange.fence();
   }
   await catchUp(trading, operators);
-  await notifying.notificationMails.start(systemClock.now());
+  await notifying.notificationMails.start(exchange.time());
 
   // 7. Ready. 8. From here on a signal stops the server in order.
   const overdue = new OverdueDeletion(identity.unverified, trading, lifecycle);

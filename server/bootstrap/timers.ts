@@ -91,7 +91,7 @@ export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
       operators.upkeep.check();
       operators.bookHistory.check();
     }, UPKEEP_TICK_MS),
-    setInterval(() => notifying.notificationMails.check(clock.now()), MAILS_TICK_MS),
+    setInterval(() => notifying.notificationMails.check(trading.exchange.time()), MAILS_TICK_MS),
   ];
 }
 

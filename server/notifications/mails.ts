@@ -92,14 +92,15 @@ export class NotificationMails {
     ];
   }
 
-  /** Reads how far the mails have come; a new exchange begins now. @param now ms */
+  /** Reads how far the mails have come; a new exchange begins now. @param now ms, of the timeline */
   async start(now: number): Promise<void> {
     const { accounts, file, intervalMs } = this.options;
     if (intervalMs === 0) return;
     const saved = await readSaved(file);
     for (const round of this.rounds) {
       const { since, until, after } = saved[round.name] ?? { since: now, until: null, after: 0 };
-      round.since = Math.max(Math.min(since, now), now - OLDEST_MS);
+      // While the timeline stands still, what happens next has its time: rather a mail twice than none.
+      round.since = Math.max(Math.min(since, now - 1), now - OLDEST_MS);
       // A round that is too old is not gone on with.
       round.until = until !== null && until > round.since ? until : null;
       round.after = round.until === null ? 0 : after;
@@ -120,7 +121,7 @@ export class NotificationMails {
     if (this.options.intervalMs > 0) this.alerted.add(user.id);
   }
 
-  /** Begins the rounds that are due. Called every second or so. @param now ms */
+  /** Begins the rounds that are due. Called every second or so. @param now ms, of the timeline: a round has all that was before */
   check(now: number): void {
     if (this.options.intervalMs === 0 || this.isStopping) return;
     for (const round of this.rounds) {

@@ -2,12 +2,15 @@
  * Sends kill -9 to the real server, repeatedly on one folder: under load over HTTP and WebSockets with operators at
  * work, during startup and recovery, shutdown, a checkpoint, and the settlement of a market. SIGTERM comes in between.
  * After each end the database must be sound, and the next life must keep everything the server sent. The clients resend
- * requests without a response, and none takes effect twice. One seed chooses the actions; the moment at which a signal
- * hits depends on the machine.
+ * requests without a response, and none takes effect twice. Each life has a clock of its own, up to three days off the one
+ * before, which is also set under load. One seed chooses the actions; the moment at which a signal hits depends on the
+ * machine.
  */
 import assert from "node:assert/strict";
 import { copyFileSync, cpSync, existsSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ROOT } from "../../bench/support/root.ts";
 import { openReadOnly } from "../../engine/util/wal-database.ts";
 import { verifyFiles } from "../../server/cli/verify.ts";
 import { expectBalanced, expectQuiet, expectSoundDatabase } from "../support/checks.ts";
@@ -36,6 +39,8 @@ export interface KillsReport {
   readonly answered: number;
   readonly retried: number;
   readonly settled: number;
+  /** How often the clock was set: between two lives, and under load. */
+  readonly clockSteps: number;
 }
 
 const MAKERS = ["maker0", "maker1"];
@@ -57,6 +62,27 @@ const FULL_CHECK = 10;
 /** An idle server restarts the WAL once it has this many pages: one life writes too few to reach it. */
 const CHECKPOINT_PAGES = 1_000;
 const CHECKPOINT_MS = 5_000;
+const CLOCK = fileURLToPath(new URL("test/support/stepped-clock.mjs", ROOT));
+const [SECOND, HOUR, DAY] = [1_000, 3_600_000, 86_400_000];
+/**
+ * What a life's clock is off, ms. Nothing further ahead: a key of Idempotency-Key is forgotten after a day, and its request
+ * could rightly have its effect again.
+ */
+const OFFSETS = [
+  0,
+  0,
+  2 * SECOND,
+  10 * SECOND,
+  60 * SECOND,
+  HOUR,
+  -2 * SECOND,
+  -10 * SECOND,
+  -60 * SECOND,
+  -HOUR,
+  -3 * DAY,
+];
+/** Steps under load, ms: sessions outlive them. */
+const STEPS = [2 * SECOND, -2 * SECOND, 10 * SECOND, -10 * SECOND, 60 * SECOND, -60 * SECOND, -HOUR, -3 * DAY];
 const WHOLE_START_MS = 900;
 const WHOLE_SHUTDOWN_MS = 80;
 
@@ -70,6 +96,8 @@ class Kills {
   private readonly dataDir = temporaryFolder();
   private lives = 0;
   private sequence = 0;
+  private offset = 0;
+  private clockSteps = 0;
 
   constructor(options: KillsOptions) {
     const { random } = options;
@@ -90,9 +118,9 @@ class Kills {
       await this.endLoad();
       await server.stop();
       this.expectEnded(server);
-      const { ends, traffic, makers, desk } = this;
+      const { ends, traffic, makers, desk, clockSteps } = this;
       return {
-        ends,
+        ...{ ends, clockSteps },
         answered: traffic.answered + makers.answered + desk.answered,
         retried: traffic.retried + makers.retried + desk.retried,
         settled: desk.settled,
@@ -133,6 +161,11 @@ class Kills {
     await this.expectKept(server, this.lives % FULL_CHECK === 0);
     await this.startLoad(server);
     await this.traffic.more(random.integer(10, 80));
+    if (random.next() < 0.3) {
+      server.signal("SIGUSR2");
+      this.clockSteps++;
+      await this.traffic.more(random.integer(1, 40));
+    }
     await this.end(server, end);
     this.expectEnded(server);
     return end !== "SIGTERM" || this.options.signal === "TERM";
@@ -167,7 +200,17 @@ class Kills {
 
   private spawn(): TestServer {
     const { threads, random } = this.options;
-    const env = { PUBLIC_URL, ENGINE_THREADS: String(threads ?? random.pick([1, 1, 2, 2, 3])), ...this.options.env };
+    const offset = random.pick(OFFSETS);
+    if (offset !== this.offset) this.clockSteps++;
+    this.offset = offset;
+    const env = {
+      PUBLIC_URL,
+      ENGINE_THREADS: String(threads ?? random.pick([1, 1, 2, 2, 3])),
+      NODE_OPTIONS: `--import ${CLOCK}`,
+      CLOCK_OFFSET_MS: String(offset),
+      CLOCK_STEPS_MS: String(random.pick(STEPS)),
+      ...this.options.env,
+    };
     this.server = TestServer.spawn({ seed: SEED, dataDir: this.dataDir, env });
     return this.server;
   }
@@ -249,7 +292,7 @@ export function runKills(options: KillsOptions): Promise<KillsReport> {
   return new Kills(options).run();
 }
 
-export function describeKills({ ends, answered, retried, settled }: KillsReport): string {
+export function describeKills({ ends, answered, retried, settled, clockSteps }: KillsReport): string {
   const list = [...ends].map(([end, count]) => `${count} ${end === "SIGTERM" ? end : `kill -9 (${end})`}`);
-  return `${list.join(", ")}; ${answered} requests answered, ${retried} sent again, ${settled} markets settled`;
+  return `${list.join(", ")}; ${answered} requests answered, ${retried} sent again, ${settled} markets settled, the clock set ${clockSteps} times`;
 }

@@ -17,12 +17,15 @@ export const UNKNOWN = "trading has stopped: no response in time, check before y
 const BUY = 1;
 const SELL = 2;
 const SETS_AT_START = 200;
+/** Further than any clock of a test is set. */
+const FAR_MS = 10 * 86_400_000;
 const READS = ["/me/fills", "/orders?status=all", "/wallet/transactions", "/wallet/balance", "/markets/1/trades"];
 /** The fields of an order that only amends and decrements change. */
 const FIXED = [
   ...["id", "client_order_id", "market_id", "outcome_id", "side", "price", "quantity", "type", "time_in_force"],
   ...["post_only", "self_trade_prevention", "expires_at", "created_at"],
 ] as const;
+const IN_FORCE = ["gtc", "gtc", "ioc", "fok"].map((time_in_force) => ({ time_in_force }));
 const isLive = ({ status }: OrderJson): boolean => status === "open" || status === "partially_filled";
 const pickFixed = (order: object): object =>
   Object.fromEntries(FIXED.map((name) => [name, (order as Record<string, unknown>)[name]]));
@@ -243,7 +246,7 @@ export class Traffic {
       price: even + random.integer(-5, 5) * 10,
       quantity: random.integer(1, 6),
       client_order_id: clientOrderId,
-      time_in_force: random.pick(["gtc", "gtc", "gtc", "ioc", "fok"]),
+      ...random.pick([...IN_FORCE, { time_in_force: "gtd", expires_at: Date.now() + FAR_MS }]),
       self_trade_prevention: random.pick(["cancel_taker", "cancel_maker", "cancel_both"]),
     };
     memory.sent.add(clientOrderId);

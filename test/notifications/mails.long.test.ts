@@ -4,6 +4,7 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, expectEndsWell } from "../support/checks.ts";
 import { askOnce, type Client } from "../support/client.ts";
@@ -18,6 +19,7 @@ interface Mail {
   readonly text: string;
 }
 
+const CLOCK = fileURLToPath(new URL("../support/stepped-clock.mjs", import.meta.url));
 const EMAIL = "teller@example.com";
 /** Seconds: an interval, and what a mail waits for commits under way. */
 const PATIENTLY_MS = 40_000;
@@ -95,7 +97,8 @@ function close(): void {
 beforeAll(async () => {
   const signed = { password: PASSWORD };
   const named = { ...OPERATORS, teller: signed, other: signed, maker: {}, taker: {} };
-  world = await World.start({ users: 1, named, markets: [2, 2, 2], env: { MAIL_INTERVAL: "1" } });
+  const clock = { NODE_OPTIONS: `--import ${CLOCK}`, CLOCK_OFFSET_MS: "0", CLOCK_STEPS_MS: "-8000" };
+  world = await World.start({ users: 1, named, markets: [2, 2, 2], env: { MAIL_INTERVAL: "1", ...clock } });
   market = world.market();
   await world.split(world.client("taker"), market, 1_000);
   await open();
@@ -208,6 +211,25 @@ describe("the link that ends mails", () => {
       await settings({ payments: true });
     },
   );
+});
+
+test("a clock that is set back loses no mail and repeats none, at a restart either", { timeout: 120_000 }, async () => {
+  const about = (amount: number): Mail[] =>
+    mailsTo(EMAIL).filter(({ text }) => text.includes(`of ${amount}.00 credited`));
+  await deposit(EMAIL, 401 * USDC);
+  await eventually(async () => expect(about(401).length).toBe(1), PATIENTLY_MS);
+  const before = await user.get<{ now: number }>("/time");
+  world.server.signal("SIGUSR2");
+  await eventually(async () => expect((await user.get<{ now: number }>("/time")).now).toBeLessThan(before.now));
+  await deposit(EMAIL, 402 * USDC);
+  await eventually(async () => expect(about(402).length).toBe(1), PATIENTLY_MS);
+  close();
+  await world.server.stop();
+  world.server = await world.server.restart({ CLOCK_OFFSET_MS: "-20000" });
+  await open();
+  await deposit(EMAIL, 403 * USDC);
+  await eventually(async () => expect(about(403).length).toBe(1), PATIENTLY_MS);
+  expect([about(401).length, about(402).length]).toEqual([1, 1]);
 });
 
 test("a restart and a crash lose no mail and repeat none", { timeout: 90_000 }, async () => {
