@@ -302,20 +302,20 @@ int main(int count, char **arguments) {
   srand((unsigned)atoi(arguments[9]));
   remaining = (uint32_t *)calloc(MOST_ORDERS, sizeof *remaining);
   if (remaining == NULL) return 1;
-  while (now() < end) {
+  /* A restart may take longer than the seconds: nothing is known for certain before it has resumed. */
+  while (now() < end || fd < 0 || outstanding > 0 || !is_resumed) {
     if (fd < 0) open_socket(arguments[1], arguments[2], arguments[3]);
     if (fd < 0) {
       struct timespec pause = { 0, 50000000 };
       nanosleep(&pause, NULL);
       continue;
     }
-    while (fd >= 0 && outstanding < WINDOW && (double)sent < (now() - start) * rate) {
+    while (fd >= 0 && now() < end && outstanding < WINDOW && (double)sent < (now() - start) * rate) {
       send_batch();
       sent += OPERATIONS;
     }
     read_frames(1);
   }
-  while (fd >= 0 && outstanding > 0) read_frames(100);
   /* Others trade on: a line on the input says that all have ended. */
   fprintf(stderr, "done\n");
   while (fd >= 0) {
