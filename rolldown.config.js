@@ -86,6 +86,8 @@ const bundle = (build, dir, input, chunks) =>
       entryFileNames: "[name].js",
       chunkFileNames: `${chunks}/[name].js`,
       sourcemap: true,
+      // Names stay, for profiles and stack traces.
+      minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
     },
   });
 
@@ -159,7 +161,7 @@ async function makeBuild(name) {
   const [{ build }, { build: buildPage }] = await Promise.all([import("rolldown"), import("vite")]);
   try {
     await Promise.all([
-      bundle(build, partial, entries, "chunks"),
+      ...Object.entries(entries).map(([name, file]) => bundle(build, partial, { [name]: file }, `chunks/${name}`)),
       bundle(build, partial, commands, "chunks/commands"),
       bundle(build, partial, past, "chunks/past"),
       bundlePage(buildPage, partial),

@@ -129,8 +129,10 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   // 6. Where other boxes get the log, the nodes must have all of it first. Restore live orders, apply the seed, and do what came due while the exchange was down.
   await replication?.opened;
   const restored = await restoreTrading(exchange, orders, startedAt);
+  await restoreFigures(exchange.registry, { db, history }, startedAt);
+  // The projector has opened the tables: the last connection to close would take their WAL away.
+  await mayExit;
   db.close();
-  await restoreFigures(exchange.registry, history, startedAt);
   if (seed !== null) {
     await applySeed(seed, createSeedTarget(accounts, writer, identity.passwords), startedAt);
     await exchange.fence();
@@ -163,8 +165,8 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   const promotions = standing?.promotions(startedAt) ?? [];
   if (promotions.length > 0) writer.write([], promotions).catch((err: unknown) => logger.warn({ err }, "not audited"));
   replication?.onResigning(() => void stop("handing over"));
-  // The machine may have been off as the day ended.
-  void overdue.begin().then(() => {
+  // The machine may have been off as the day ended. A new exchange has nothing that is overdue.
+  void (isEmpty ? Promise.resolve() : overdue.begin()).then(() => {
     operators.upkeep.check();
     operators.bookHistory.check();
   });
@@ -173,14 +175,19 @@ async function start(config: Config, { logger, output }: Log): Promise<void> {
   if (config.network) printGreeting(config, publicUrl.site(), port);
 }
 
-try {
-  const config = readConfig(process.env);
-  await start(config, createLog(config.logLevel));
-} catch (thrown) {
-  const error = explainDamage(thrown);
-  const isPlain = error instanceof ConfigError || error instanceof PlatformError;
-  const text = isPlain ? error.message : error instanceof Error ? error.stack : String(error);
-  process.stderr.write(`cannot start: ${text}\n`);
-  await Promise.race([mayExit, delay(THREADS_DEADLINE_MS)]);
-  process.exit(error instanceof ConfigError ? error.exitCode : 1);
+/** No await at the top: what is loaded later imports from this file, and would wait for its end. */
+async function run(): Promise<void> {
+  try {
+    const config = readConfig(process.env);
+    await start(config, createLog(config.logLevel));
+  } catch (thrown) {
+    const error = explainDamage(thrown);
+    const isPlain = error instanceof ConfigError || error instanceof PlatformError;
+    const text = isPlain ? error.message : error instanceof Error ? error.stack : String(error);
+    process.stderr.write(`cannot start: ${text}\n`);
+    await Promise.race([mayExit, delay(THREADS_DEADLINE_MS)]);
+    process.exit(error instanceof ConfigError ? error.exitCode : 1);
+  }
 }
+
+void run();

@@ -10,7 +10,8 @@ import type { Matcher } from "./matcher.ts";
 
 const MARKET = MAX_OUTCOME_ID;
 const FIRST_OUTCOME = MAX_OUTCOME_ID - 1;
-const ROUNDS = 200;
+/** After some fifty, a round takes no less time than later ones. */
+const ROUNDS = 60;
 /** Orders resting at a time: half as many takers match them, the rest are canceled, and every fourth is replaced. */
 const RESTING = 256;
 const REPLACED = 4;

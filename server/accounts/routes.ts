@@ -48,7 +48,8 @@ function identityRoutes({ accounts, exchange, kyc }: AccountRouteContext): Route
       status: 202,
       async handler(request) {
         const { phone } = request.body;
-        await kyc.sendPhoneCode(request.principal, readPhoneNumber(phone), contextOf(request));
+        const context = contextOf(request);
+        await kyc.sendPhoneCode(request.principal, await readPhoneNumber(phone), context);
         return "null";
       },
     }),

@@ -10,7 +10,7 @@ import { ConfigError } from "../errors.ts";
 import { isAddressRange } from "../http/client-address.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits } from "../http/rate-limiter.ts";
 import type { ReplicationSettings } from "../replication/types.ts";
-import { readSocialProviders, type SocialProvider } from "../sign-in/social-sign-in.ts";
+import { readSocialProviders, type SocialProvider } from "../sign-in/social-provider.ts";
 import { isObject } from "../util/is-object.ts";
 import { type AddressRule, readAddressRule } from "../wallet/withdrawal-address.ts";
 import { type Environment, readEnvironment } from "./environment.ts";

@@ -29,7 +29,8 @@ import { createOAuthRoutes, type OAuthRouteContext } from "../oauth/routes.ts";
 import { createOperatorRoutes, type OperatorRouteContext } from "../operators/routes.ts";
 import { createDocumentRoutes } from "../reference/routes.ts";
 import { holdsLog } from "../replication/settings.ts";
-import { Metrics } from "../service/metrics.ts";
+import type { MetricsOptions } from "../service/metrics.ts";
+import { loadedAtFirst } from "../service/paced-text.ts";
 import { createServiceRoutes, type ServiceRouteContext } from "../service/routes.ts";
 import type { StandbyFigures } from "../service/standby-metrics.ts";
 import { type AccessRouteContext, createAccessRoutes } from "../sign-in/routes.ts";
@@ -137,10 +138,19 @@ export function createGateway(options: GatewayOptions) {
   return { admission, hub, routes, site, throttle, deadlines };
 }
 
-function createMetrics(options: GatewayOptions, sockets: Sockets): Metrics {
+/** The first scrape loads their library. */
+function createMetrics(options: GatewayOptions, sockets: MetricsOptions["sockets"]): () => Promise<string> {
+  const metrics = loadedAtFirst(async () => {
+    const { Metrics } = await import("../service/metrics.ts");
+    return new Metrics(metricsOptions(options, sockets));
+  });
+  return async () => (await metrics()).text();
+}
+
+function metricsOptions(options: GatewayOptions, sockets: MetricsOptions["sockets"]): MetricsOptions {
   const { config, database, threads, trading, operators, lifecycle } = options;
   const { counters, exchange, faults, history, lag, progress, totals } = trading;
-  return new Metrics({
+  return {
     ...{ totals, progress, lag, faults, counters, exchange, history, sockets },
     dataDir: config.dataDir,
     databasePath: database.path,
@@ -155,7 +165,7 @@ function createMetrics(options: GatewayOptions, sockets: Sockets): Metrics {
     commitTimes: new Histogram(threads.commitTimes),
     commitOrders: new Histogram(threads.commitOrders),
     standby: standbyFigures(threads, options.heldLog),
-  });
+  };
 }
 
 function standbyFigures({ replication, commitTimes }: Threads, heldLog: HeldLog | null): StandbyFigures | null {
@@ -163,8 +173,6 @@ function standbyFigures({ replication, commitTimes }: Threads, heldLog: HeldLog 
   const { status, settings, releaseTimes } = replication;
   return { status, ack: settings.ack, held: heldLog, commitTimes: new Histogram(commitTimes), releaseTimes };
 }
-
-type Sockets = ConstructorParameters<typeof Metrics>[0]["sockets"];
 
 export interface RouteContext
   extends AccountRouteContext,

@@ -117,7 +117,14 @@ async function restoreNames({ clientOrderIds }: Exchange, source: OrderSource): 
 }
 
 /** Loads the volumes of the last 24 hours and the prices of the last week from the history. */
-export async function restoreFigures(registry: MarketRegistry, history: History, now: number): Promise<void> {
+export async function restoreFigures(
+  registry: MarketRegistry,
+  { db, history }: { readonly db: Database.Database; readonly history: History },
+  now: number,
+): Promise<void> {
+  // It would start a thread to learn that nobody has traded.
+  const hasTraded = db.prepare("SELECT EXISTS (SELECT 1 FROM fills) OR EXISTS (SELECT 1 FROM candles)").pluck().get();
+  if (hasTraded === 0) return;
   const prices = await history.hourlyPrices(now - WEEK_MS);
   for (let i = 0; i < prices.length; i += 3) registry.restorePrice(prices[i]!, prices[i + 1]!, prices[i + 2]!);
   for (const [marketId, hour, volume] of await history.hourlyVolumes(now - DAY_MS)) {

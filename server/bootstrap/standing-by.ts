@@ -24,7 +24,7 @@ import { ReplicationStatus } from "../replication/replication-status.ts";
 import { readStandbyFile } from "../replication/standby-file.ts";
 import type { Promotion, ReplicationSettings, ReplicationSetup } from "../replication/types.ts";
 import type { BookHistory } from "../service/book-history.ts";
-import { createStandingByMetrics } from "../service/standing-by-metrics.ts";
+import { loadedAtFirst } from "../service/paced-text.ts";
 import { registerStandingBy, standbyRejection } from "../service/standing-by-server.ts";
 import { archiveFolder, controlPath, journalPath, keyFolder } from "../util/data-folder.ts";
 import type { LogOutput } from "../util/log-output.ts";
@@ -129,7 +129,7 @@ export class StandingBy {
       readiness: () => this.readiness(),
       rejection: () => this.rejection(),
       activeUrl: () => this.replication.active?.url ?? null,
-      metrics: createStandingByMetrics(this.replication, this.progress, () => this.bookHistory),
+      metrics: async () => (await this.metrics())(),
     };
     const securityHeaders = new SecurityHeaders(publicUrl.site);
     const room = roomForConnections(MAX_HTTP_CONNECTIONS, logger);
@@ -147,6 +147,12 @@ export class StandingBy {
     this.control = new ControlSocket(controlPath(config.dataDir), handle);
     this.control.server.on("error", (error) => logger.warn({ err: error }, "no control socket"));
   }
+
+  /** The first scrape loads their library. */
+  private readonly metrics = loadedAtFirst(async () => {
+    const { createStandingByMetrics } = await import("../service/standing-by-metrics.ts");
+    return createStandingByMetrics(this.replication, this.progress, () => this.bookHistory);
+  });
 
   private startThread(): Replication {
     const { config, logger } = this.options;

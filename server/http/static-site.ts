@@ -1,5 +1,5 @@
 /**
- * The web site's files as `npm run build` wrote them, in memory with their compressed forms. Knows no sockets: returns the
+ * The web site's files as `npm run build` wrote them, with their compressed forms: in memory from their first request on. Knows no sockets: returns the
  * bytes and headers of a response.
  */
 import { createHash } from "node:crypto";
@@ -71,6 +71,8 @@ export interface SiteResponse {
 }
 
 export class StaticSite {
+  private names: ReadonlySet<string> = new Set();
+  /** Those that were asked for. */
   private readonly files = new Map<string, SiteFile>();
   private readonly folder: string;
   private readonly publicUrl: () => string;
@@ -84,17 +86,24 @@ export class StaticSite {
     this.publicUrl = publicUrl;
   }
 
-  /** Reads the files. Called once PUBLIC_URL is known. */
+  /** Finds the files. Called once PUBLIC_URL is known. */
   load(): void {
     if (!existsSync(join(this.folder, INDEX))) return;
     const names = readdirSync(this.folder, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name).slice(this.folder.length).split(sep).join("/"))
       .map((name) => (name.startsWith("/") ? name : `/${name}`));
-    for (const name of names) {
-      const type = TYPES[extname(name)];
-      if (type !== undefined) this.files.set(name, this.readFile(name, type, new Set(names)));
-    }
+    this.names = new Set(names);
+  }
+
+  private file(name: string): SiteFile | undefined {
+    const known = this.files.get(name);
+    if (known !== undefined) return known;
+    const type = TYPES[extname(name)];
+    if (type === undefined || !this.names.has(name)) return undefined;
+    const file = this.readFile(name, type, this.names);
+    this.files.set(name, file);
+    return file;
   }
 
   /** Null where the site has no such path and the client doesn't want a page. */
@@ -102,10 +111,9 @@ export class StaticSite {
     if (path.startsWith(API)) return null;
     const isPage = findPage(path) !== null;
     // A person who mistyped a path sees a page; a program gets JSON.
-    const file =
-      isPage || accept.includes("text/html") ? (this.files.get(path) ?? this.files.get(INDEX)) : this.files.get(path);
+    const file = isPage || accept.includes("text/html") ? (this.file(path) ?? this.file(INDEX)) : this.file(path);
     if (file === undefined) return null;
-    const isFound = isPage || this.files.has(path);
+    const isFound = isPage || this.file(path) !== undefined;
     const { body, etag, lines } = chooseVariant(file, acceptEncoding);
     if (isFound && (ifNoneMatch.trim() === "*" || ifNoneMatch.includes(etag)))
       return { status: 304, lines, body: null };

@@ -7,7 +7,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createTransport, type SendMailOptions } from "nodemailer";
+import type { SendMailOptions } from "nodemailer";
 import { systemClock } from "../../engine/util/clock.ts";
 import { MAX_EMAIL_LENGTH } from "../http/limits.ts";
 import type { Logger } from "../logger.ts";
@@ -61,25 +61,26 @@ const PHONE_NUMBER = /^\+\d{1,15}$/;
 export class Notifier {
   private readonly mails: Lane<Mail>;
   private readonly texts: Lane<TextMessage>;
-  private readonly closeTransport: () => void;
+  private readonly closeTransport: () => Promise<void>;
   private closing: Promise<void> | null = null;
 
   /** Does not connect yet. */
   constructor(options: NotifierOptions) {
     const { smtpUrl, smsWebhookUrl, from } = options;
     const outbox = new Outbox(options.outbox);
+    // With a server it is loaded now, or else with the first mail.
     const transport = smtpUrl === null ? null : connectLater(smtpUrl);
     const sendMail: Send<Mail> =
       transport === null
         ? (mail) => writeMail(outbox, from, mail)
-        : async (mail, signal) => void (await transport.sendMail({ ...compose(from, mail), signal }));
+        : async (mail, signal) => void (await (await transport).sendMail({ ...compose(from, mail), signal }));
     const sendText: Send<TextMessage> =
       smsWebhookUrl === null
         ? (message) => outbox.write("sms", `To: ${message.to}\n\n${message.body}`)
         : (message, signal) => postText(smsWebhookUrl, message, signal);
     this.mails = new Lane("mail", sendMail, options);
     this.texts = new Lane("text", sendText, options);
-    this.closeTransport = () => transport?.close({ force: true });
+    this.closeTransport = async () => (await transport)?.close({ force: true });
   }
 
   /** Drops a mail to anything but one plain address, with a log line. */
@@ -260,7 +261,8 @@ function isPlainAddress(text: string): boolean {
 }
 
 /** One connection, because one mail is sent at a time. The pool does not retry: `Lane` does, with its pauses. */
-function connectLater(url: string) {
+async function connectLater(url: string) {
+  const { createTransport } = await import("nodemailer");
   return createTransport({ url, pool: true, maxConnections: 1, maxRequeues: 0 });
 }
 
@@ -278,6 +280,7 @@ function compose(from: string, mail: Mail): SendMailOptions {
 }
 
 async function writeMail(outbox: Outbox, from: string, mail: Mail): Promise<void> {
+  const { createTransport } = await import("nodemailer");
   const composer = createTransport({ streamTransport: true, buffer: true, newline: "unix" });
   const { message } = await composer.sendMail(compose(from, mail));
   await outbox.write("eml", message as Buffer);

@@ -2,7 +2,6 @@
 import type { Accounts } from "../accounts/accounts.ts";
 import { isHashOf } from "../accounts/token-hash.ts";
 import type { OAuthClient } from "../accounts/types.ts";
-import { InvalidClientError } from "./oauth-library.ts";
 import type { OAuthResponse, Params } from "./types.ts";
 
 /** RFC 6749, section 5.1; the server adds `Cache-Control` to every response. */
@@ -51,8 +50,7 @@ function formDecoded(text: string): string {
 
 /** RFC 6749, section 5.2. */
 export function invalidClient(authorization: string): OAuthResponse {
-  const error = new InvalidClientError("Invalid client: client is invalid");
-  const body = { error: error.name, error_description: error.message };
+  const body = { error: "invalid_client", error_description: "Invalid client: client is invalid" };
   const headers = authorization === "" ? NO_STORE : { ...NO_STORE, "WWW-Authenticate": 'Basic realm="oauth"' };
   return { status: 401, body, headers };
 }

@@ -130,7 +130,8 @@ function consentRoutes({ accounts, oauth }: ClientRouteContext): Route[] {
       async handler(request) {
         const { decision, ...params } = request.body;
         const isApproved = decision === "approve";
-        const location = await oauth.authorization.decide(params, request.principal, isApproved, contextOf(request));
+        const { authorization } = await oauth.endpoints();
+        const location = await authorization.decide(params, request.principal, isApproved, contextOf(request));
         return JSON.stringify({ redirect_to: location });
       },
     }),

@@ -9,10 +9,10 @@ import type { Authenticator } from "../sign-in/authenticator.ts";
 import type { Sessions } from "../sign-in/sessions.ts";
 import type { LogWriter } from "../writes/log-writer.ts";
 import { AuthorizationCodes } from "./authorization-codes.ts";
-import { AuthorizationEndpoint } from "./authorization-endpoint.ts";
+import type { AuthorizationEndpoint } from "./authorization-endpoint.ts";
 import { OAuthClients } from "./clients.ts";
 import { OAuthGrants } from "./grants.ts";
-import { TokenEndpoint } from "./token-endpoint.ts";
+import type { TokenEndpoint } from "./token-endpoint.ts";
 import { TokenManagement } from "./token-management.ts";
 
 export interface OAuthOptions {
@@ -25,21 +25,45 @@ export interface OAuthOptions {
   readonly issuer: () => string;
 }
 
+/** What runs on the library. */
+interface Endpoints {
+  readonly authorization: AuthorizationEndpoint;
+  readonly tokens: TokenEndpoint;
+}
+
 export class OAuth {
   readonly grants: OAuthGrants;
   readonly clients: OAuthClients;
   readonly codes: AuthorizationCodes;
-  readonly authorization: AuthorizationEndpoint;
-  readonly tokens: TokenEndpoint;
   readonly management: TokenManagement;
+  private readonly options: OAuthOptions;
+  private loaded: Promise<Endpoints> | null = null;
 
   constructor(options: OAuthOptions) {
-    const { accounts, authenticator, sessions, writer, accessTtlMs, refreshTtlMs, issuer } = options;
+    const { accounts, authenticator, sessions, writer } = options;
+    this.options = options;
     this.grants = new OAuthGrants(accounts, writer, sessions);
     this.clients = new OAuthClients(accounts, writer, this.grants);
     this.codes = new AuthorizationCodes(accounts, sessions);
-    this.authorization = new AuthorizationEndpoint(accounts, this.grants, this.codes, issuer);
-    this.tokens = new TokenEndpoint({ accounts, sessions, codes: this.codes, accessTtlMs, refreshTtlMs });
     this.management = new TokenManagement(accounts, authenticator, sessions);
+  }
+
+  /** The first request loads their library. */
+  endpoints(): Promise<Endpoints> {
+    this.loaded ??= this.load();
+    return this.loaded;
+  }
+
+  private async load(): Promise<Endpoints> {
+    const [{ AuthorizationEndpoint }, { TokenEndpoint }] = await Promise.all([
+      import("./authorization-endpoint.ts"),
+      import("./token-endpoint.ts"),
+    ]);
+    const { grants, codes } = this;
+    const { accounts, sessions, accessTtlMs, refreshTtlMs, issuer } = this.options;
+    return {
+      authorization: new AuthorizationEndpoint(accounts, grants, codes, issuer),
+      tokens: new TokenEndpoint({ accounts, sessions, codes, accessTtlMs, refreshTtlMs }),
+    };
   }
 }

@@ -54,7 +54,8 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
       async handler(request) {
         const { query, headers, reply } = request;
         const params = query as Params;
-        const back = await oauth.authorization.inspect(params, contextOf(request)).catch((error: unknown) => {
+        const { authorization } = await oauth.endpoints();
+        const back = await authorization.inspect(params, contextOf(request)).catch((error: unknown) => {
           // The consent page explains to a person that this request is invalid.
           if (error instanceof ApiError && error.kind === ErrorKind.badRequest && prefers(headers["accept"], HTML))
             return null;
@@ -73,7 +74,8 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
       response: S.TokenAnswer,
       async handler(request) {
         const { body, headers } = request;
-        return give(request, await oauth.tokens.respond(body as Params, headers["authorization"], contextOf(request)));
+        const { tokens } = await oauth.endpoints();
+        return give(request, await tokens.respond(body as Params, headers["authorization"], contextOf(request)));
       },
     }),
     route({

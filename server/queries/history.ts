@@ -96,7 +96,7 @@ export class History {
     this.projected = projected;
     this.faults = faults;
     const file = new URL("./history-worker.js", import.meta.url);
-    this.pool = new ThreadPool({ file, threads: THREADS, startsWith: 1, onLost, workerData: files });
+    this.pool = new ThreadPool({ file, threads: THREADS, startsWith: 0, onLost, workerData: files });
   }
 
   /** @param clientOrderId if given, it must be the order's */

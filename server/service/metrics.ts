@@ -19,9 +19,6 @@ import { PacedText } from "./paced-text.ts";
 import { Figure, MICROSECONDS, plain, type Sample, samplesOf } from "./samples.ts";
 import { addStandby, type StandbyFigures } from "./standby-metrics.ts";
 
-/** The content type of text format 0.0.4. */
-export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
-
 export interface MetricsOptions {
   readonly totals: () => ExchangeTotals;
   readonly progress: LogProgress;

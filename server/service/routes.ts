@@ -2,14 +2,13 @@
 
 import { type Route, route } from "../http/route.ts";
 import { Text } from "../http/schemas.ts";
-import { METRICS_TYPE, type Metrics } from "./metrics.ts";
 import { Health, Readiness } from "./schemas.ts";
 import type { StandbyFigures } from "./standby-metrics.ts";
 
 export interface ServiceRouteContext {
   /** Null once everything works, else the reason. */
   readonly unready: () => string | null;
-  readonly metrics: Metrics;
+  readonly metrics: () => Promise<string>;
   /** Null on a single box. */
   readonly standby: Pick<StandbyFigures, "status" | "ack" | "held"> | null;
 }
@@ -21,6 +20,8 @@ export interface MonitoringFacts {
   readonly metrics: () => Promise<string>;
 }
 
+/** Of the text format 0.0.4. */
+const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 const MONITORING = { method: "GET", unversioned: true, rateClass: "none", enveloped: false } as const;
 
 export function createServiceRoutes({ unready, metrics, standby }: ServiceRouteContext): Route[] {
@@ -29,7 +30,7 @@ export function createServiceRoutes({ unready, metrics, standby }: ServiceRouteC
       const reason = unready();
       return { isReady: reason === null, fields: { status: reason ?? "ok", ...copyOf(standby) } };
     },
-    metrics: () => metrics.text(),
+    metrics,
   });
 }
 

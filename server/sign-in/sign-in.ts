@@ -28,7 +28,7 @@ import type { Passwords } from "./passwords.ts";
 import type { Challenge, SecondFactorSignIn } from "./second-factor-sign-in.ts";
 import type { FactorProof } from "./second-factors.ts";
 import type { Sessions, Tokens } from "./sessions.ts";
-import type { SocialIdentity } from "./social-sign-in.ts";
+import type { SocialIdentity } from "./social-provider.ts";
 
 /** Delay before work whose timing the response must not reveal, ms. */
 const HIDDEN_WORK_MS = { min: 50, max: 250 };

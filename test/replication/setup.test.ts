@@ -144,10 +144,12 @@ test("the server's own file loads no NATS package, however many files it imports
     loaded.add(url.href);
     const text = readFileSync(url, "utf8");
     expect(text.includes("Nats-Expected-Last-Sequence"), url.href).toBe(false);
-    expect(text, url.href).not.toMatch(/["']@nats-io\//);
-    for (const [, path] of text.matchAll(/(?:from|import) ?"(\.[^"]+)"/g)) load(new URL(path!, url));
+    expect(text, url.href).not.toMatch(/["'`]@nats-io\//);
+    for (const [, path] of text.matchAll(/(?:from|import) ?\(?["'`](\.{1,2}\/[\w./-]+\.js)["'`]/g))
+      load(new URL(path!, url));
   };
   const main = readFileSync(builtScript("main.js"), "utf8");
   load(new URL(/import\("(.+main\.js)"\)/.exec(main)![1]!, builtScript("main.js")));
-  expect(loaded.size).toBeGreaterThan(20);
+  // Itself, and what it loads at a first use.
+  expect(loaded.size).toBeGreaterThan(5);
 });

@@ -1,7 +1,8 @@
 /** Sign-ins at one or two providers without a server, and their rejections. */
 import { expect } from "vitest";
 import { ApiError } from "../../server/errors.ts";
-import { type SocialProvider, SocialSignIn } from "../../server/sign-in/social-sign-in.ts";
+import type { SocialProvider } from "../../server/sign-in/social-provider.ts";
+import { SocialSignIn } from "../../server/sign-in/social-sign-in.ts";
 
 export const redirectUri = (provider: string): string => `http://127.0.0.1/auth/social/${provider}/callback`;
 export const NOW = 1_700_000_000_000;

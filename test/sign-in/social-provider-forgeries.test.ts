@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { DISCOVERY_MS, MAX_ATTEMPTS, type SocialIdentity, SocialSignIn } from "../../server/sign-in/social-sign-in.ts";
+import type { SocialIdentity } from "../../server/sign-in/social-provider.ts";
+import { DISCOVERY_MS, MAX_ATTEMPTS, SocialSignIn } from "../../server/sign-in/social-sign-in.ts";
 import { FAILED, NOW, providerAt, redirectUri, rejection, signInAt, UNKNOWN, UNREACHABLE } from "./provider-sign-in.ts";
 
 /** The forger's responses in place of the honest provider's. Each receives the parts of the honest response. */

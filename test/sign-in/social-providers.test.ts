@@ -3,12 +3,8 @@
  * social-provider-forgeries.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  ATTEMPT_MS,
-  readSocialProviders,
-  type SocialIdentity,
-  type SocialSignIn,
-} from "../../server/sign-in/social-sign-in.ts";
+import { readSocialProviders, type SocialIdentity } from "../../server/sign-in/social-provider.ts";
+import { ATTEMPT_MS, type SocialSignIn } from "../../server/sign-in/social-sign-in.ts";
 import { TestProvider } from "../support/oidc-provider.ts";
 import { FAILED, NOW, providerAt, redirectUri, rejection, signInAt, UNKNOWN, UNREACHABLE } from "./provider-sign-in.ts";
 
